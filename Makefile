@@ -1,0 +1,57 @@
+# A thin front for CMake. `make demo` and `make test` need nothing but make and a compiler on Debian 12:
+# tools/setup installs what is missing, and is silent when nothing is. `make SETUP=:` leaves it out.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+SETUP ?= tools/setup
+PREFIX ?= /usr/local
+CMAKE_FLAGS ?=
+FUZZ_SECONDS ?= 300
+unexport MAKEFLAGS MFLAGS
+
+all: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) -- --no-print-directory
+
+setup:
+	@$(SETUP)
+
+configure: setup
+	@test -f $(BUILD)/Makefile || cmake -S . -B $(BUILD) -G "Unix Makefiles" $(CMAKE_FLAGS)
+
+demo: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target fastpair_command -- --no-print-directory
+	@$(BUILD)/fastpair --demo
+
+test: all
+	@tools/run-tests $(BUILD)
+
+# Build and test with AddressSanitizer and UndefinedBehaviorSanitizer, in build-ci/asan.
+test-asan: setup
+	@cmake --preset asan >/dev/null
+	@cmake --build --preset asan --parallel $(JOBS) -- --no-print-directory
+	@tools/run-tests build-ci/asan
+
+fuzz: setup
+	@tools/setup ci
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz --parallel $(JOBS) -- --no-print-directory
+	@fuzz/run build-ci/fuzz $(FUZZ_SECONDS)
+
+check-format:
+	@tools/check-format
+
+format:
+	@tools/check-format --fix
+
+lint: all
+	@tools/lint $(BUILD)
+
+ci:
+	@.ci/run
+
+install: all
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:
+	rm -rf build build-ci
+
+.PHONY: all setup configure demo test test-asan fuzz check-format format lint ci install clean

@@ -1,0 +1,388 @@
+/* kernel_check.cu - decode kernels on a GPU, one by one: are the bytes right, and how fast do they come.
+ * In: encoded columns. Out: a line a kernel and way of running it: best and median rate in decimal GB/s of
+ * decoded bytes, registers, resident blocks.
+ *
+ *   nvcc -std=c++17 -O3 -arch=sm_90 -Isrc/gpu/kernels -o kernel_check bench/kernel_check.cu
+ *       the kernels that the library carries; with -DFP_ALL_VARIANTS [-DFP_ONLY_THREADS=256] the grid: it
+ *       takes minutes to compile
+ *   kernel_check [--bytes N] [--runs N] [--only TEXT] [--way WAY] [--hostile] FILE...
+ *
+ * A column's codes are repeated to N decoded bytes (10^9) in one chunk. Ways: widened (16-bit codes, a
+ * position for each batch: the paper's input), packed (codes as files hold them), sidecar (positions as
+ * files hold them too), regenerated (positions computed in the same measurement). --hostile spoils codes,
+ * positions and lengths instead, and checks that kernels say so and stay inside.
+ *
+ * FILE, all little-endian: 32-bit magic 0x46504c31, code bits, longest token, dictionary size; 64-bit
+ * number of codes; tokens zero-padded to 16 bytes; their lengths, a byte each; codes, 16 bits each. */
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cuda_runtime.h>
+#include <vector>
+
+#include "kernels.cu"
+
+#define MUST(call)                                                                                           \
+    do {                                                                                                     \
+        cudaError_t must_error = (call);                                                                     \
+        if (must_error != cudaSuccess) {                                                                     \
+            printf("%s, line %d: %s\n", #call, __LINE__, cudaGetErrorString(must_error));                    \
+            exit(1);                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+/* ---------------------------------------------------------------- kernels */
+
+struct kernel_entry {
+    const char *name;
+    const void *function;
+    uint32_t codes_per_lane, longest, threads;
+    bool shared_dict;
+};
+
+#define NAME(name, K, W, H, T, B) name " K" #K " W" #W " H" #H " T" #T " B" #B
+static const kernel_entry kernels[] = {
+#define FP_STAGED(K, W, H, T, B)                                                                             \
+    IF_T##T({NAME("staged", K, W, H, T, B), (const void *)fp_staged_k##K##_w##W##_h##H##_t##T##_b##B, K, 16, \
+             T, false}, )
+#define FP_STAGED8(K, T, B)                                                                                  \
+    IF_T##T({"staged8 K" #K " T" #T " B" #B, (const void *)fp_staged8_k##K##_t##T##_b##B, K, 8, T, false}, )
+#define FP_SHARED(K, W, H, T, B)                                                                             \
+    IF_T##T({NAME("shared", K, W, H, T, B), (const void *)fp_shared_k##K##_w##W##_h##H##_t##T##_b##B, K, 16, \
+             T, true}, )
+#define FP_SHARED8(K, T, B)                                                                                  \
+    IF_T##T({"shared8 K" #K " T" #T " B" #B, (const void *)fp_shared8_k##K##_t##T##_b##B, K, 8, T, true}, )
+#include "variants.def"
+};
+
+/* ---------------------------------------------------------------- columns */
+
+struct column {
+    uint32_t bits, longest, slots;
+    std::vector<uint8_t> tokens, lengths;
+    std::vector<uint16_t> codes; /* one period */
+    uint64_t count;              /* codes after repetition */
+    uint64_t bytes;              /* decoded */
+};
+
+static bool column_load(const char *path, uint64_t target, column *c) {
+    FILE *file = fopen(path, "rb");
+    uint32_t head[4];
+    uint64_t count;
+    if (!file || fread(head, 4, 4, file) != 4 || fread(&count, 8, 1, file) != 1 || head[0] != 0x46504c31) {
+        printf("%s: not an encoded column\n", path);
+        if (file) fclose(file);
+        return false;
+    }
+    c->bits = head[1];
+    c->longest = head[2];
+    c->slots = head[3];
+    c->tokens.resize(16ull * c->slots);
+    c->lengths.resize(c->slots);
+    c->codes.resize(count);
+    bool whole = fread(c->tokens.data(), 16, c->slots, file) == c->slots &&
+                 fread(c->lengths.data(), 1, c->slots, file) == c->slots &&
+                 fread(c->codes.data(), 2, count, file) == count;
+    fclose(file);
+    if (!whole || !count) return false;
+    /* Spare bytes of a token are zero in the library's planes. */
+    for (uint32_t i = 0; i < c->slots; i++)
+        memset(&c->tokens[16ull * i] + c->lengths[i], 0, 16 - c->lengths[i]);
+    uint64_t period = 0;
+    for (uint16_t code : c->codes) period += c->lengths[code];
+    uint64_t periods = target / period ? target / period : 1;
+    c->count = periods * count;
+    c->bytes = periods * period;
+    return c->bytes < 1ull << 32;
+}
+
+/* The codes, widened or packed; padded to whole 16-byte units. */
+static std::vector<uint32_t> column_codes(const column *c, bool widened) {
+    uint32_t bits = widened ? 16 : c->bits;
+    std::vector<uint32_t> words((c->count * bits + 127) / 128 * 4 + 1);
+    uint64_t pending = 0, at = 0;
+    uint32_t filled = 0;
+    for (uint64_t i = 0, k = 0; i < c->count; i++, k = k + 1 == c->codes.size() ? 0 : k + 1) {
+        pending |= (uint64_t)c->codes[k] << filled;
+        filled += bits;
+        if (filled >= 32) {
+            words[at++] = (uint32_t)pending;
+            pending >>= 32;
+            filled -= 32;
+        }
+    }
+    words[at] = (uint32_t)pending;
+    words.pop_back();
+    return words;
+}
+
+/* ---------------------------------------------------------------- the device */
+
+template <typename T> static uint64_t upload(const std::vector<T> &data) {
+    void *memory;
+    MUST(cudaMalloc(&memory, data.size() * sizeof(T) + 16));
+    MUST(cudaMemcpy(memory, data.data(), data.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return (uint64_t)memory;
+}
+
+static void release(uint64_t memory) { MUST(cudaFree((void *)memory)); }
+
+/* Counts 16-byte pieces that differ. */
+__global__ void compare(const uint4 *a, const uint4 *b, uint64_t pieces, unsigned *different) {
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < pieces;
+         i += (uint64_t)gridDim.x * blockDim.x)
+        if (a[i].x != b[i].x || a[i].y != b[i].y || a[i].z != b[i].z || a[i].w != b[i].w)
+            atomicAdd(different, 1u);
+}
+
+/* Output with a margin on both sides; the reference has the same margins, filled with what the output is
+ * filled with. */
+static const uint64_t margin = 4096;
+static uint8_t *output, *reference;
+static uint64_t output_bytes;
+static unsigned *device_words; /* 0: status, 1: differences */
+
+static bool same_as_reference(void) {
+    unsigned words[2];
+    MUST(cudaMemset(device_words + 1, 0, 4));
+    compare<<<1024, 256>>>((uint4 *)output, (uint4 *)reference, output_bytes / 16, device_words + 1);
+    MUST(cudaMemcpy(words, device_words, 8, cudaMemcpyDeviceToHost));
+    return words[0] == 0 && words[1] == 0;
+}
+
+/* ---------------------------------------------------------------- running */
+
+enum way { WAY_WIDENED, WAY_PACKED, WAY_SIDECAR, WAY_REGENERATED, WAYS };
+static const char *const way_names[] = {"widened", "packed", "sidecar", "regenerated"};
+
+struct setting {
+    column c;
+    uint64_t widened, packed, positions, sidecar, chunks, dicts;
+    fp_gpu_chunk chunk;
+    fp_gpu_launch launch;
+};
+
+static const char *only, *only_way;
+static uint32_t runs = 100;
+static bool hostile;
+
+static void run_positions(setting *s, uint32_t codes_per_lane, uint64_t batches) {
+    void *arguments[] = {&s->launch, &codes_per_lane};
+    MUST(cudaLaunchKernel((const void *)fp_measure_batches, dim3((unsigned)((batches + 7) / 8)), dim3(256),
+                          arguments, 0, 0));
+    MUST(cudaLaunchKernel((const void *)fp_scan_batches, dim3(1), dim3(256), arguments, 0, 0));
+}
+
+/* The sidecar of docs/format.md, section 3, from positions of batches of the same size. */
+static void make_sidecar(setting *s, uint32_t batch_codes, uint64_t batches) {
+    std::vector<uint32_t> positions(batches);
+    MUST(cudaMemcpy(positions.data(), (void *)s->positions, 4 * batches, cudaMemcpyDeviceToHost));
+    uint32_t group = 1;
+    while (batch_codes * group * 2 <= 4096) group *= 2;
+    uint64_t groups = (batches + group - 1) / group;
+    std::vector<uint8_t> sidecar(4 * groups + 2 * batches);
+    for (uint64_t i = 0; i < batches; i++) {
+        uint32_t base = positions[i / group * group];
+        uint16_t number = (uint16_t)(positions[i] - base);
+        memcpy(&sidecar[i / group * 4], &base, 4);
+        memcpy(&sidecar[4 * groups + 2 * i], &number, 2);
+    }
+    if (s->sidecar) release(s->sidecar);
+    s->chunk.sidecar = s->sidecar = upload(sidecar);
+    s->chunk.file_batches = (uint32_t)batches;
+    s->chunk.batch_codes = batch_codes;
+    s->chunk.group_batches = group;
+}
+
+static void store_chunk(setting *s) {
+    MUST(cudaMemcpy((void *)s->chunks, &s->chunk, sizeof s->chunk, cudaMemcpyHostToDevice));
+}
+
+static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
+    char label[96];
+    snprintf(label, sizeof label, "%s %s", kernel->name, way_names[how]);
+    if ((only && !strstr(label, only)) || (only_way && strcmp(only_way, way_names[how]))) return;
+    uint64_t batch_codes = 32ull * kernel->codes_per_lane,
+             batches = (s->c.count + batch_codes - 1) / batch_codes;
+    uint32_t warps = kernel->threads / 32, shared_slots = s->c.slots;
+    size_t dynamic = kernel->shared_dict ? FP_SHARED_DICT_BYTES((size_t)s->c.slots, kernel->longest) : 0;
+    cudaFuncAttributes attributes;
+    int resident = 0, processors = 0, most_shared = 0;
+    MUST(cudaFuncGetAttributes(&attributes, kernel->function));
+    MUST(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    MUST(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+    if (dynamic + attributes.sharedSizeBytes > (size_t)most_shared) return; /* the dictionary does not fit */
+    if (dynamic)
+        MUST(cudaFuncSetAttribute(kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  (int)dynamic));
+    MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel->function, (int)kernel->threads,
+                                                       dynamic));
+    uint64_t blocks = (batches + warps - 1) / warps;
+    if (kernel->shared_dict) blocks = std::min<uint64_t>(blocks, (uint64_t)resident * processors);
+
+    s->launch.widened = how == WAY_WIDENED;
+    s->chunk.codes = how == WAY_WIDENED ? s->widened : s->packed;
+    s->chunk.positions = s->positions;
+    store_chunk(s);
+    run_positions(s, kernel->codes_per_lane, batches);
+    if (how == WAY_SIDECAR) {
+        make_sidecar(s, (uint32_t)batch_codes, batches);
+        s->chunk.positions = 0;
+        store_chunk(s);
+    }
+    void *arguments[] = {&s->launch, &shared_slots};
+    MUST(cudaMemset(output, 0xee, output_bytes));
+    MUST(cudaMemset(device_words, 0, 4));
+    MUST(cudaLaunchKernel(kernel->function, dim3((unsigned)blocks), dim3(kernel->threads), arguments, dynamic,
+                          0));
+    MUST(cudaDeviceSynchronize());
+    bool right = same_as_reference();
+
+    std::vector<float> times(runs);
+    cudaEvent_t begin, end;
+    MUST(cudaEventCreate(&begin));
+    MUST(cudaEventCreate(&end));
+    for (float &time : times) {
+        MUST(cudaEventRecord(begin));
+        if (how == WAY_REGENERATED) run_positions(s, kernel->codes_per_lane, batches);
+        MUST(cudaLaunchKernel(kernel->function, dim3((unsigned)blocks), dim3(kernel->threads), arguments,
+                              dynamic, 0));
+        MUST(cudaEventRecord(end));
+        MUST(cudaEventSynchronize(end));
+        MUST(cudaEventElapsedTime(&time, begin, end));
+    }
+    MUST(cudaEventDestroy(begin));
+    MUST(cudaEventDestroy(end));
+    std::sort(times.begin(), times.end());
+    printf("   %-44s best %8.1f GB/s  med %8.1f  r%d b%d loc%zu%s\n", label,
+           (double)s->c.bytes / (times[0] * 1e6), (double)s->c.bytes / (times[times.size() / 2] * 1e6),
+           attributes.numRegs, resident, attributes.localSizeBytes, right ? "" : " *** BAD");
+}
+
+/* Spoils what the kernel reads, in a few ways, and looks at status and margins. */
+static void run_hostile(setting *s, const kernel_entry *kernel, uint64_t nibbles) {
+    if (only && !strstr(kernel->name, only)) return;
+    if (kernel->shared_dict) return;
+    uint64_t batch_codes = 32ull * kernel->codes_per_lane,
+             batches = (s->c.count + batch_codes - 1) / batch_codes;
+    unsigned blocks = (unsigned)((batches * 32 + kernel->threads - 1) / kernel->threads);
+    const char *const what[] = {"codes", "positions", "lengths"};
+    for (int kind = 0; kind < 3; kind++) {
+        uint64_t target = kind == 0 ? s->packed : kind == 1 ? s->positions : nibbles;
+        uint64_t bytes = kind == 0   ? s->chunk.packed_words * 4
+                         : kind == 1 ? batches * 4
+                                     : (s->c.slots + 1) / 2;
+        s->launch.widened = 0;
+        s->chunk.codes = s->packed;
+        s->chunk.positions = s->positions;
+        store_chunk(s);
+        run_positions(s, kernel->codes_per_lane, batches);
+        std::vector<uint8_t> saved(bytes), spoilt(bytes), margins(margin);
+        MUST(cudaMemcpy(saved.data(), (void *)target, bytes, cudaMemcpyDeviceToHost));
+        for (uint64_t i = 0; i < bytes; i++) spoilt[i] = (uint8_t)(saved[i] ^ (rand() % 50 ? 0 : rand()));
+        MUST(cudaMemcpy((void *)target, spoilt.data(), bytes, cudaMemcpyHostToDevice));
+        MUST(cudaMemset(output, 0xee, output_bytes));
+        MUST(cudaMemset(device_words, 0, 4));
+        void *arguments[] = {&s->launch};
+        MUST(cudaLaunchKernel(kernel->function, dim3(blocks), dim3(kernel->threads), arguments, 0, 0));
+        MUST(cudaDeviceSynchronize());
+        unsigned status = 0, touched = 0;
+        MUST(cudaMemcpy(&status, device_words, 4, cudaMemcpyDeviceToHost));
+        for (int side = 0; side < 2; side++) {
+            MUST(cudaMemcpy(margins.data(), side ? output + margin + s->c.bytes : output, margin,
+                            cudaMemcpyDeviceToHost));
+            for (uint8_t byte : margins) touched += byte != 0xee;
+        }
+        printf("   %-44s spoilt %-9s status %u, %u bytes outside%s\n", kernel->name, what[kind], status,
+               touched, status == 0 || touched ? " *** BAD" : "");
+        MUST(cudaMemcpy((void *)target, saved.data(), bytes, cudaMemcpyHostToDevice));
+    }
+}
+
+static void run_column(const char *path, uint64_t target) {
+    setting s = {};
+    column *c = &s.c;
+    if (!column_load(path, target, c)) return;
+    double mean = (double)c->bytes / (double)c->count;
+    printf("%s bits %u dict %u meanlen %.2f out %.0f MB codes %llu\n", path, c->bits, c->slots, mean,
+           (double)c->bytes / 1e6, (unsigned long long)c->count);
+    output_bytes = (margin + c->bytes + margin + 15) / 16 * 16;
+    std::vector<uint8_t> expected(output_bytes, 0xee);
+    uint64_t at = margin, period;
+    for (uint16_t code : c->codes) {
+        memcpy(&expected[at], &c->tokens[16ull * code], c->lengths[code]);
+        at += c->lengths[code];
+    }
+    period = at - margin;
+    for (; at < margin + c->bytes; at += period) memcpy(&expected[at], &expected[margin], period);
+    MUST(cudaMalloc(&output, output_bytes));
+    MUST(cudaMalloc(&reference, output_bytes));
+    MUST(cudaMemcpy(reference, expected.data(), output_bytes, cudaMemcpyHostToDevice));
+
+    std::vector<uint8_t> low(8ull * c->slots), high(8ull * c->slots), nibbles((c->slots + 1) / 2);
+    for (uint32_t i = 0; i < c->slots; i++) {
+        memcpy(&low[8ull * i], &c->tokens[16ull * i], 8);
+        memcpy(&high[8ull * i], &c->tokens[16ull * i + 8], 8);
+        nibbles[i / 2] |= (uint8_t)((c->lengths[i] - 1) << i % 2 * 4);
+    }
+    std::vector<fp_gpu_dict> dict(1);
+    dict[0].low8 = upload(low);
+    dict[0].high8 = upload(high);
+    dict[0].rows16 = upload(c->tokens);
+    dict[0].nibbles = upload(nibbles);
+    dict[0].slots = c->slots;
+    dict[0].code_bits = c->bits;
+    dict[0].max_length = c->longest;
+    std::vector<uint32_t> packed = column_codes(c, false);
+    s.packed = upload(packed);
+    s.widened = upload(column_codes(c, true));
+    s.positions = upload(std::vector<uint32_t>(c->count / 32 + 1));
+    s.chunk.out_offset = margin;
+    s.chunk.code_count = c->count;
+    s.chunk.decoded_bytes = (uint32_t)c->bytes;
+    s.chunk.packed_words = packed.size();
+    s.dicts = upload(dict);
+    s.chunks = upload(std::vector<fp_gpu_chunk>(1, s.chunk));
+    s.launch.chunks = s.chunks;
+    s.launch.dicts = s.dicts;
+    s.launch.out = (uint64_t)output;
+    s.launch.out_bytes = output_bytes;
+    s.launch.status = (uint64_t)device_words;
+    for (const kernel_entry &kernel : kernels) {
+        if (c->longest > kernel.longest) continue;
+        if (hostile) run_hostile(&s, &kernel, dict[0].nibbles);
+        for (int how = 0; how < WAYS && !hostile; how++) run_kernel(&s, &kernel, (way)how);
+    }
+    const uint64_t all[] = {dict[0].low8, dict[0].high8,    dict[0].rows16,     dict[0].nibbles,
+                            s.packed,     s.widened,        s.positions,        s.dicts,
+                            s.chunks,     (uint64_t)output, (uint64_t)reference};
+    for (uint64_t memory : all) release(memory);
+    if (s.sidecar) release(s.sidecar);
+}
+
+int main(int count, char **arguments) {
+    uint64_t bytes = 1000000000;
+    int first = 1;
+    for (; first < count && !strncmp(arguments[first], "--", 2); first++) {
+        const char *name = arguments[first], *value = first + 1 < count ? arguments[first + 1] : "";
+        if (!strcmp(name, "--hostile")) {
+            hostile = true;
+            continue;
+        }
+        first++;
+        if (!strcmp(name, "--bytes")) bytes = strtoull(value, NULL, 0);
+        if (!strcmp(name, "--runs")) runs = (uint32_t)std::max(1, atoi(value));
+        if (!strcmp(name, "--only")) only = value;
+        if (!strcmp(name, "--way")) only_way = value;
+    }
+    if (first >= count) {
+        printf("usage: kernel_check [--bytes N] [--runs N] [--only TEXT] [--way WAY] [--hostile] FILE...\n");
+        return 2;
+    }
+    MUST(cudaMalloc(&device_words, 8));
+    MUST(cudaMemset(device_words, 0, 8));
+    for (; first < count; first++) run_column(arguments[first], bytes);
+    MUST(cudaFree(device_words));
+    return 0;
+}

@@ -1,0 +1,122 @@
+/* cli.h - what the commands share: exit codes, messages, opened inputs, and each command's entry. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include "arguments.h"
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+/* Exit codes. With several files the highest one wins. */
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_CORRUPT = 2 };
+
+/* ---------------------------------------------------------------- messages (messages.c) */
+
+/* "fastpair: NAME: message", NAME left out when NULL and cleaned of control characters. Always CLI_FAILED. */
+int cli_fail(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for a system error, with what to do about it. Always CLI_FAILED. */
+int cli_fail_errno(const char *name, int number);
+
+/* The same for a library failure; CLI_CORRUPT if the input's bytes are at fault, else CLI_FAILED. */
+int cli_fail_status(const char *name, const fastpair_error *error);
+
+/* A remark on stderr, not with -q. */
+void cli_note(const cli_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A name fit for a terminal: control characters become '?'. Cuts what does not fit; returns `buffer`. */
+#define CLI_NAME_ROOM 512
+const char *cli_clean_name(const char *name, char buffer[CLI_NAME_ROOM]);
+
+/* Bytes for people: "15.3 MiB". Returns `buffer`. */
+const char *cli_size_text(uint64_t bytes, char buffer[32]);
+
+/* Seconds on a clock that only goes forward. */
+double cli_now(void);
+
+/* ---------------------------------------------------------------- inputs (input.c) */
+
+typedef struct cli_input {
+    int fd;
+    const char *path; /* as given; "-" is standard input */
+    const char *name; /* for messages */
+    bool is_stdin;
+    bool is_regular;
+    struct stat info;
+    uint64_t done; /* bytes read so far */
+    int error;     /* errno of a failed read, else 0 */
+} cli_input;
+
+/* Opens an input, "-" for standard input. Directories are refused. Prints what is wrong; CLI_OK or CLI_FAILED. */
+int cli_input_open(cli_input *input, const char *path);
+void cli_input_close(cli_input *input);
+
+/* Reads up to `size` bytes; 0 at the end, -1 with input->error set. */
+long cli_input_read(cli_input *input, void *data, size_t size);
+
+/* The input as a fastpair_source. */
+fastpair_source cli_input_source(cli_input *input);
+
+/* Reads all of an input of at most `limit` bytes into *data (free it). Prints what is wrong. */
+int cli_input_load(cli_input *input, uint64_t limit, uint8_t **data, uint64_t *size);
+
+/* ---------------------------------------------------------------- what the library needs (prepare.c) */
+
+/* The library's compression options; threads are kept to the memory promise. The dictionary is not set. */
+fastpair_compress_options cli_compress_options(const cli_options *options);
+
+/* Threads to use: what -T says; without it all cores, but no more than keep within the tool's memory promise
+ * when each takes `bytes_each` (0: no limit). */
+uint32_t cli_threads(const cli_options *options, uint64_t bytes_each);
+
+/* What one chunk takes in the reader: its image, its bytes, and its offsets (at most 2^20 rows). */
+#define CLI_READER_BYTES (40ull << 20)
+
+/* Imports the dictionary file of -D; *dictionary is NULL when there is none. */
+int cli_dictionary_load(const cli_options *options, fastpair_dictionary **dictionary);
+
+/* ---------------------------------------------------------------- figures of a column (figures.c) */
+
+typedef struct cli_figures {
+    char codec[32];         /* as --codec spells it */
+    double ratio;           /* bytes / (codes + dictionaries + sidecar), as the literature counts */
+    double ratio_total;     /* bytes / the whole file */
+    double mean_token;      /* decoded bytes per code */
+    double share_le8;       /* share of the codes whose token has at most 8 bytes */
+    uint64_t section_bytes; /* all sections */
+    uint64_t text_bytes;    /* what -d writes: the rows and their separators */
+} cli_figures;
+
+/* The name --codec has for it; codes narrower than --codec takes are named alike, for example onpair:3:16. */
+void cli_codec_name(fastpair_codec codec, uint32_t code_bits, uint32_t max_token, char name[32]);
+
+/* Ratios are NaN where there is nothing to divide by. */
+cli_figures cli_figures_of(const fastpair_column_info *info);
+
+/* ---------------------------------------------------------------- damage (verify.c) */
+
+/* Checks the sections of all chunks that hold rows first .. end against their checksums. */
+fastpair_status cli_verify_rows(const fastpair_column *column, uint64_t first, uint64_t end,
+                                fastpair_error *error);
+
+/* ---------------------------------------------------------------- backends (backend.c) */
+
+/* Whether this build and machine can decode as --backend asks; prints why not. CLI_OK or CLI_FAILED. */
+int cli_backend_check(const cli_options *options);
+
+/* Why `auto` decodes on the CPU here, for people: "this build has no GPU backend". NULL when it uses a GPU. */
+const char *cli_backend_no_gpu_reason(void);
+
+/* ---------------------------------------------------------------- commands, one input each */
+
+int cli_compress(const cli_options *options, const char *path, const fastpair_dictionary *dictionary);
+int cli_decompress(const cli_options *options, const char *path);
+int cli_test(const cli_options *options, const char *path);
+
+/* These see all inputs at once. */
+int cli_list(const cli_options *options);
+int cli_train(const cli_options *options);
+int cli_bench(const cli_options *options);
+int cli_demo(const cli_options *options);
+
+#endif

@@ -1,0 +1,104 @@
+/* cmd_compress.c - FILE to FILE.fpc.
+ *
+ * In: one text. Out: one compressed column that says how the text was cut, so that -d gives it back byte for byte.
+ * Streams: memory does not grow with the input. Refuses to write compressed bytes to a terminal.
+ */
+#include "output.h"
+#include "progress.h"
+#include "text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Cuts the input, feeds the writer, records how the text ended. */
+static int feed_writer(fastpair_writer *writer, cli_text *text, cli_progress *progress, cli_output *output) {
+    fastpair_error error;
+    fastpair_rows rows;
+    fastpair_status status = fastpair_writer_set_framing(writer, text->separator, 1, &error);
+    while (status == FASTPAIR_OK) {
+        if (cli_text_next(text, &rows) != CLI_OK) return CLI_FAILED;
+        if (rows.rows == 0) break;
+        status = fastpair_writer_append(writer, &rows, &error);
+        cli_progress_step(progress, text->input->done);
+    }
+    if (status == FASTPAIR_OK)
+        status = fastpair_writer_set_framing(writer, text->separator, text->final_separator, &error);
+    if (status == FASTPAIR_OK) status = fastpair_writer_finish(writer, &error);
+    if (status == FASTPAIR_OK) return CLI_OK;
+    if (output->error) return cli_fail_errno(output->name, output->error);
+    return cli_fail_status(text->input->name, &error);
+}
+
+static int compress_stream(const cli_options *options, cli_input *input, cli_output *output,
+                           const fastpair_dictionary *dictionary, cli_progress *progress) {
+    fastpair_compress_options settings = cli_compress_options(options);
+    settings.dictionary = dictionary;
+    fastpair_sink sink = cli_output_sink(output);
+    fastpair_writer *writer;
+    fastpair_error error;
+    if (fastpair_writer_open(&sink, &settings, &writer, &error) != FASTPAIR_OK)
+        return output->error ? cli_fail_errno(output->name, output->error)
+                             : cli_fail_status(input->name, &error);
+    cli_text text;
+    int result = cli_text_open(&text, input, options->separator);
+    if (result == CLI_OK) {
+        result = feed_writer(writer, &text, progress, output);
+        cli_text_close(&text);
+    }
+    fastpair_writer_close(writer);
+    return result;
+}
+
+/* The name -o gives, NULL for standard output, or the input's name with .fpc, in *made for the caller to free. */
+static int choose_output(const cli_options *options, const cli_input *input, const char **path, char **made) {
+    *made = NULL;
+    *path = options->to_stdout ? NULL : options->output;
+    if (options->to_stdout || options->output || input->is_stdin) return CLI_OK;
+    if (!input->is_regular)
+        return cli_fail(input->name, "is not a regular file; say where to write with -c or -o");
+    size_t size = strlen(input->path) + 5;
+    *made = malloc(size);
+    if (!*made) return cli_fail_errno(input->name, ENOMEM);
+    snprintf(*made, size, "%s.fpc", input->path);
+    *path = *made;
+    return CLI_OK;
+}
+
+static int compress_input(const cli_options *options, cli_input *input, const char *path,
+                          const fastpair_dictionary *dictionary) {
+    cli_output output;
+    cli_progress progress;
+    int result = cli_output_open(&output, path, options->force, input);
+    if (result != CLI_OK) return result;
+    if (!options->force && isatty(output.fd)) {
+        cli_output_discard(&output);
+        return cli_fail(input->name,
+                        "compressed data is not for a terminal; redirect it, use -o, or -f to insist");
+    }
+    cli_progress_start(&progress, options, input);
+    result = compress_stream(options, input, &output, dictionary, &progress);
+    cli_progress_end(&progress);
+    if (result != CLI_OK) {
+        cli_output_discard(&output);
+        return result;
+    }
+    result = cli_output_settle(&output, options, input);
+    if (result == CLI_OK) cli_progress_summary(&progress, options, input, &output);
+    return result;
+}
+
+int cli_compress(const cli_options *options, const char *path, const fastpair_dictionary *dictionary) {
+    cli_input input;
+    const char *output_path;
+    char *made;
+    int result = cli_input_open(&input, path);
+    if (result != CLI_OK) return result;
+    result = choose_output(options, &input, &output_path, &made);
+    if (result == CLI_OK) result = compress_input(options, &input, output_path, dictionary);
+    cli_input_close(&input);
+    free(made);
+    return result;
+}

@@ -1,0 +1,70 @@
+/* cmd_demo.c - a first look without any data of one's own.
+ *
+ * In: nothing; a TPC-H comment column is generated in memory, the same on every machine. Out: a table with every preset
+ * codec's sizes and rates, and whether every byte came back. Fails if one did not.
+ */
+#include "measure.h"
+#include "text.h"
+#include "tpch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define DEMO_BYTES   16000000ull
+#define DEMO_SEED    1
+#define DEMO_SECONDS 0.2
+
+static int generate(cli_rows *all) {
+    fp_tpch_gen generator;
+    char row[FP_TPCH_MAX_ROW];
+    if (fp_tpch_init(&generator, DEMO_SEED, FP_TPCH_L_COMMENT) != 0)
+        return cli_fail_errno("the demo column", ENOMEM);
+    int result = CLI_OK;
+    while (result == CLI_OK && all->size < DEMO_BYTES) {
+        uint64_t offsets[2] = {0, fp_tpch_next(&generator, row)};
+        fastpair_rows one = {.rows = 1, .bytes = (const uint8_t *)row, .offsets = offsets};
+        if (!cli_rows_append(all, &one)) result = cli_fail_errno("the demo column", ENOMEM);
+    }
+    fp_tpch_destroy(&generator);
+    return result;
+}
+
+static int run_codecs(const cli_options *options, const fastpair_rows *rows) {
+    fastpair_compress_options settings = cli_compress_options(options);
+    settings.threads = cli_threads(options, 0);
+    const char *no_gpu = cli_backend_no_gpu_reason();
+    printf("TPC-H l_comment, generated: %" PRIu64 " rows, %" PRIu64 " bytes\n", rows->rows,
+           rows->offsets[rows->rows] - rows->offsets[0]);
+    printf("decoding on the CPU (%s, %u thread%s)", cli_cpu_name(), settings.threads,
+           settings.threads == 1 ? "" : "s");
+    if (no_gpu) printf(": %s", no_gpu);
+    printf("\n\ncodec         rows       bytes  compressed   ratio  encode MB/s  decode GB/s  verified\n");
+    int worst = CLI_OK;
+    for (int i = 0; cli_preset(i, &settings); i++) {
+        cli_measurement result;
+        int code = cli_measure(options, "the demo column", rows, &settings, DEMO_SECONDS, &result);
+        if (code == CLI_OK) {
+            printf("%-10s %7" PRIu64 "  %10" PRIu64 "  %10" PRIu64 "  %6.3f  %11.0f  %11.2f  %s\n",
+                   result.figures.codec, result.info.rows, result.info.decoded_bytes,
+                   result.info.compressed_bytes, result.figures.ratio, result.encode_mb_s,
+                   result.decode_mb_s / 1000, result.verified ? "every byte" : "MISMATCH");
+            fflush(stdout);
+            if (!result.verified)
+                code = cli_fail(NULL, "%s does not give the same bytes back", result.figures.codec);
+        }
+        if (code > worst) worst = code;
+    }
+    return worst;
+}
+
+int cli_demo(const cli_options *options) {
+    cli_rows all = {0};
+    int result = generate(&all);
+    if (result == CLI_OK) {
+        fastpair_rows rows = cli_rows_view(&all);
+        result = run_codecs(options, &rows);
+    }
+    cli_rows_free(&all);
+    return result;
+}

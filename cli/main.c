@@ -1,0 +1,75 @@
+/* main.c - the command: reads its arguments, runs one command, returns the worst exit code.
+ *
+ * With several files a failing one is reported and the others are still done.
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* A program started without standard streams must not open its files in their place, where messages would go into
+ * them. A stand-in that fails when it is used takes each missing one. */
+static void fill_standard_streams(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+static int each_file(const cli_options *options) {
+    int worst = CLI_OK;
+    fastpair_dictionary *dictionary = NULL;
+    if (options->mode == CLI_MODE_COMPRESS) worst = cli_dictionary_load(options, &dictionary);
+    if (worst != CLI_OK) return worst;
+    for (int i = 0; i < options->file_count; i++) {
+        int result = options->mode == CLI_MODE_COMPRESS ? cli_compress(options, options->files[i], dictionary)
+                     : options->mode == CLI_MODE_DECOMPRESS ? cli_decompress(options, options->files[i])
+                                                            : cli_test(options, options->files[i]);
+        if (result > worst) worst = result;
+    }
+    fastpair_dictionary_free(dictionary);
+    return worst;
+}
+
+static int run(cli_options *options) {
+    static char standard_input[] = "-";
+    static char *only_standard_input[] = {standard_input, NULL};
+    if (options->mode == CLI_MODE_HELP) {
+        cli_print_help();
+        return CLI_OK;
+    }
+    if (options->mode == CLI_MODE_VERSION) {
+        printf("fastpair %s\n", fastpair_version());
+        return CLI_OK;
+    }
+    if (cli_backend_check(options) != CLI_OK) return CLI_FAILED;
+    if (options->mode == CLI_MODE_DEMO) return cli_demo(options);
+    if (options->file_count == 0) {
+        if (options->mode == CLI_MODE_LIST || options->mode == CLI_MODE_BENCH)
+            return cli_fail(NULL, "name at least one file; try 'fastpair --help'");
+        if (isatty(STDIN_FILENO))
+            return cli_fail(NULL, "name a file, or - to read from the terminal; try 'fastpair --help'");
+        options->files = only_standard_input;
+        options->file_count = 1;
+    }
+    switch (options->mode) {
+    case CLI_MODE_LIST: return cli_list(options);
+    case CLI_MODE_TRAIN: return cli_train(options);
+    case CLI_MODE_BENCH: return cli_bench(options);
+    default: return each_file(options);
+    }
+}
+
+int main(int argc, char **argv) {
+    cli_options options;
+    fill_standard_streams();
+    cli_output_init();
+    if (cli_options_parse(argc, argv, &options) != CLI_OK) return CLI_FAILED;
+    int result = run(&options);
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout) || close(STDOUT_FILENO) != 0) {
+        cli_fail_errno("standard output", errno ? errno : EIO);
+        if (result == CLI_OK) result = CLI_FAILED;
+    }
+    return result;
+}

@@ -1,0 +1,47 @@
+/* measure.h - one codec on one column in memory: sizes, rates, and whether every byte came back. */
+#ifndef CLI_MEASURE_H
+#define CLI_MEASURE_H
+
+#include "cli.h"
+
+typedef struct cli_measurement {
+    fastpair_column_info info;
+    cli_figures figures;
+    uint32_t threads; /* of encoding and of `decode` */
+    double
+        train_mb_s; /* bytes of the training sample per second; NaN for codecs that train nothing, or more than one */
+    double encode_mb_s;    /* the whole fastpair_compress call */
+    double decode_mb_s;    /* with `threads` threads */
+    double decode_1_mb_s;  /* with one thread */
+    double reference_mb_s; /* the reference loop, one thread */
+    bool verified;         /* every decoder gave every byte and every offset back */
+} cli_measurement;
+
+/* Measures for about `seconds` a figure; rates are medians in 10^6 bytes per second. Prints what is wrong. */
+int cli_measure(const cli_options *options, const char *name, const fastpair_rows *rows,
+                const fastpair_compress_options *settings, double seconds, cli_measurement *result);
+
+/* The codecs -b and --demo go through; `index` from 0, false behind the last. */
+bool cli_preset(int index, fastpair_compress_options *settings);
+
+/* ---------------------------------------------------------------- what needs the library's insides (reference_run.c) */
+
+/* The codes of a column, unpacked to 16 bits, and its dictionaries as the reference loop takes them. */
+typedef struct cli_reference cli_reference;
+
+/* NULL when memory is short. `column` must outlive it. */
+cli_reference *cli_reference_create(const fastpair_column *column);
+
+/* Decodes all rows to `out` and returns their size. `out` must have CLI_REFERENCE_SLACK bytes more. */
+uint64_t cli_reference_decode(const cli_reference *reference, uint8_t *out);
+void cli_reference_free(cli_reference *reference);
+
+#define CLI_REFERENCE_SLACK 64
+
+/* Most bytes training looks at for a codec when --sample is not given. */
+uint64_t cli_default_sample(fastpair_codec codec, uint32_t code_bits);
+
+/* The instructions decoding uses on this CPU, for people. */
+const char *cli_cpu_name(void);
+
+#endif

@@ -1,0 +1,149 @@
+/* fastpair_gpu.h - decoding compressed columns on an NVIDIA GPU, result left in device memory.
+ *
+ * No CUDA header is needed: device addresses are 64-bit integers (CUdeviceptr, or a cudaMalloc pointer cast to
+ * uint64_t) and streams are void pointers (CUstream or cudaStream_t; NULL is the default stream). The driver is opened at run
+ * time, so a program linked with this library starts on machines without one; fastpair_gpu_open then says why there is no GPU.
+ *
+ * The flow, for one column or many at once:
+ *   fastpair_gpu_open          find the device, load the kernels into its primary context (the one the CUDA runtime, PyTorch
+ *                              and CuPy use)
+ *   fastpair_gpu_batch_create  host only: lay out tables for some open columns; all sizes are known from here on
+ *   fastpair_gpu_batch_upload  copy to device memory of the caller's, asynchronously
+ *   fastpair_gpu_batch_decode  launch: no allocation, no synchronisation, no read-back; may be captured in a CUDA graph
+ *
+ * The conventions of fastpair.h hold: statuses, errors, options that start with their size.
+ */
+#ifndef FASTPAIR_GPU_H
+#define FASTPAIR_GPU_H
+
+#include "fastpair.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- the device */
+
+/* A GPU with the library's kernels loaded. Threads may share it. */
+typedef struct fastpair_gpu fastpair_gpu;
+
+typedef struct fastpair_gpu_options {
+    size_t struct_size;           /* sizeof(fastpair_gpu_options) */
+    int device;                   /* ordinal, as CUDA counts; 0: the first */
+    fastpair_allocator allocator; /* host memory; all zero: malloc and free */
+} fastpair_gpu_options;
+
+/* Opens the driver (libcuda.so.1), retains the device's primary context and loads the kernels. UNSUPPORTED, with a message
+ * that says what to do, when the library was built without kernels, when there is no driver, no device, a driver too old, or
+ * a GPU older than compute capability 8.0. */
+FASTPAIR_API fastpair_status fastpair_gpu_open(const fastpair_gpu_options *options, fastpair_gpu **gpu,
+                                               fastpair_error *error);
+
+/* Unloads the kernels and releases the context. All work that uses them must have finished. NULL is allowed. */
+FASTPAIR_API void fastpair_gpu_close(fastpair_gpu *gpu);
+
+typedef struct fastpair_gpu_info {
+    size_t struct_size; /* set it to sizeof(fastpair_gpu_info) before the call */
+    char name[128];
+    int compute_major, compute_minor;
+    int driver_version; /* for example 13000 for CUDA 13.0 */
+    uint32_t multiprocessors;
+    uint32_t warps_per_multiprocessor;
+    uint32_t registers_per_multiprocessor;
+    uint32_t shared_per_multiprocessor; /* bytes */
+    uint32_t shared_per_block;          /* the most one block may ask for */
+    uint32_t shared_reserved_per_block; /* taken by the system from each block */
+    uint64_t memory_bytes;
+} fastpair_gpu_info;
+
+FASTPAIR_API fastpair_status fastpair_gpu_get_info(const fastpair_gpu *gpu, fastpair_gpu_info *info,
+                                                   fastpair_error *error);
+
+/* ---------------------------------------------------------------- batches of columns */
+
+/* Some columns prepared for decoding in one launch. One thread at a time may use a batch; decode calls on different
+ * streams may follow each other. */
+typedef struct fastpair_gpu_batch fastpair_gpu_batch;
+
+typedef struct fastpair_gpu_batch_options {
+    size_t struct_size; /* sizeof(fastpair_gpu_batch_options) */
+    const uint64_t *
+        device_images; /* NULL: upload copies what is needed. Else one device address for each column: its whole
+                                    `.fpc` image already in device memory, at a multiple of 64 (0: upload this one) */
+    const char *kernel; /* NULL: chosen for the columns and the device. Else a name from
+                                    fastpair_gpu_kernel_name, for measurements */
+    int regenerate_sidecar; /* 1: compute output positions on the device at every decode instead of reading the file's
+                                    sidecar */
+} fastpair_gpu_batch_options;
+
+/* Lays out a batch. The columns must stay open until the upload has finished on its stream. No device is touched. Only headers
+ * and dictionaries are read. */
+FASTPAIR_API fastpair_status fastpair_gpu_batch_create(fastpair_gpu *gpu,
+                                                       const fastpair_column *const *columns, uint64_t count,
+                                                       const fastpair_gpu_batch_options *options,
+                                                       fastpair_gpu_batch **batch, fastpair_error *error);
+FASTPAIR_API void fastpair_gpu_batch_free(fastpair_gpu_batch *batch);
+
+typedef struct fastpair_gpu_batch_info {
+    size_t struct_size; /* set it to sizeof(fastpair_gpu_batch_info) before the call */
+    uint64_t chunks;    /* of all columns; they are numbered through */
+    uint64_t rows;
+    uint64_t device_bytes; /* tables, dictionaries and uploaded sections */
+    uint64_t table_bytes;  /* the part of device_bytes that is not sections: tables and dictionaries */
+    uint64_t output_bytes; /* decoded bytes of all columns, each column starting at a multiple of 256 */
+    char kernel[64];       /* the kernel that will run */
+} fastpair_gpu_batch_info;
+
+FASTPAIR_API fastpair_status fastpair_gpu_batch_get_info(const fastpair_gpu_batch *batch,
+                                                         fastpair_gpu_batch_info *info,
+                                                         fastpair_error *error);
+
+/* Where column i goes: its first byte in the output, its size there, and the number of its first chunk. Any of the three
+ * outputs may be NULL. */
+FASTPAIR_API fastpair_status fastpair_gpu_batch_get_column(const fastpair_gpu_batch *batch, uint64_t column,
+                                                           uint64_t *output_offset, uint64_t *output_bytes,
+                                                           uint64_t *first_chunk, fastpair_error *error);
+
+/* Copies tables, and the sections of chunks first .. first + count, to `device_memory` (device_bytes of it, at a multiple of
+ * 256, the same at every call for this batch). The first call must come with the tables; later calls may bring more chunks,
+ * so that uploading overlaps decoding. Asynchronous on `stream` as far as the source is pinned memory. */
+FASTPAIR_API fastpair_status fastpair_gpu_batch_upload(fastpair_gpu_batch *batch, uint64_t device_memory,
+                                                       uint64_t device_bytes, uint64_t first, uint64_t count,
+                                                       void *stream, fastpair_error *error);
+
+/* Bits of the status word. */
+#define FASTPAIR_GPU_BAD_CODE    1u /* a code was not below the dictionary's size */
+#define FASTPAIR_GPU_BAD_SIDECAR 2u /* tokens did not end where the sidecar says the next batch begins */
+#define FASTPAIR_GPU_BAD_LENGTHS 4u /* row lengths do not add up */
+
+typedef struct fastpair_gpu_destination {
+    size_t struct_size;    /* sizeof(fastpair_gpu_destination) */
+    uint64_t output;       /* device address of output_bytes bytes, at a multiple of 16 */
+    uint64_t output_bytes; /* the room there */
+    uint64_t
+        row_offsets; /* 0: not wanted. Device address for rows + 1 entries a column, one column after the other;
+                                 each column's entries start at 0 and count within the column */
+    uint32_t offset_bits; /* 32 or 64; 32 with more than INT32_MAX bytes in a column is LIMIT */
+    uint64_t
+        status; /* 0: not wanted. Device address of a 32-bit word that the caller has set to 0; bits above are
+                                 ORed in when data is corrupt. Output of bad batches is left as it was, nothing is ever
+                                 written outside */
+} fastpair_gpu_destination;
+
+/* Decodes chunks first .. first + count (0 and chunks: everything) to their places in the output. Launches kernels on
+ * `stream` and returns; errors in the data show in the status word. The chunks must have been uploaded on this stream, or
+ * the caller has ordered the streams. Row offsets are produced for these chunks. */
+FASTPAIR_API fastpair_status fastpair_gpu_batch_decode(fastpair_gpu_batch *batch, uint64_t first,
+                                                       uint64_t count,
+                                                       const fastpair_gpu_destination *destination,
+                                                       void *stream, fastpair_error *error);
+
+/* ---------------------------------------------------------------- kernels, for measurements */
+
+/* The name of kernel i of this library, NULL when there are no more: for example "staged K6 W8 H1 T256 B4". Static. */
+FASTPAIR_API const char *fastpair_gpu_kernel_name(uint32_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

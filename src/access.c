@@ -1,0 +1,250 @@
+/* access.c - decoding ranges of rows. In: an open column and a range. Out: bytes, offsets and validity in the
+ * caller's memory, of exactly the size needed.
+ *
+ * The trick: where every row and every batch goes is known before anything is decoded, so the output is cut into
+ * windows that threads fill on their own, each a function of its number alone. Section checksums are not verified
+ * here, for speed: fastpair_column_validate does that, and so does the streaming reader. What the sections hold is
+ * not trusted all the same: sizes are compared with the headers', and nothing is written outside its window.
+ * Refuses ranges outside the column and destinations that are too small. */
+#include "access.h"
+
+#include "threads.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+
+/* Output bytes of one task: large beside a batch (at most 16 KiB) that its ends may be moved by, small beside a
+ * second-level cache. */
+#define WINDOW_BYTES (128u << 10)
+/* Rows of one task: a multiple of 8, so that no two tasks write the same byte of validity. */
+#define WINDOW_ROWS (64u << 10)
+
+/* ---------------------------------------------------------------- parallel work with one error */
+
+typedef struct guarded {
+    fastpair_status (*task)(void *context, uint64_t i, fastpair_error *error);
+    void *context;
+    _Atomic uint64_t first_failed;
+} guarded;
+
+static void run_guarded(void *context, uint64_t i) {
+    guarded *work = context;
+    if (i > atomic_load_explicit(&work->first_failed, memory_order_relaxed)) return;
+    if (work->task(work->context, i, NULL) == FASTPAIR_OK) return;
+    uint64_t seen = atomic_load(&work->first_failed);
+    while (i < seen && !atomic_compare_exchange_weak(&work->first_failed, &seen, i)) {}
+}
+
+fastpair_status fp_run_tasks(uint32_t threads, uint64_t count,
+                             fastpair_status (*task)(void *context, uint64_t i, fastpair_error *error),
+                             void *context, fastpair_error *error) {
+    guarded work = {task, context, UINT64_MAX};
+    fp_parallel(threads ? threads : 1, count, run_guarded, &work);
+    uint64_t failed = atomic_load(&work.first_failed);
+    if (failed == UINT64_MAX) return FASTPAIR_OK;
+    fastpair_status status = task(context, failed, error);
+    if (status) return status;
+    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, FASTPAIR_NO_POSITION,
+                   "the compressed image was changed by others while it was read");
+}
+
+/* ---------------------------------------------------------------- rows and their places */
+
+/* Where row `row` (0 .. rows) begins in the column's decoded bytes. */
+static fastpair_status row_start(const fastpair_column *column, uint64_t row, uint64_t *start,
+                                 fastpair_error *error) {
+    *start = column->totals.decoded_bytes;
+    if (row == column->totals.rows) return FASTPAIR_OK;
+    uint64_t number = fp_column_find_chunk(column, row);
+    fp_chunk_view view = fp_column_chunk(column, number);
+    fastpair_status status = fp_chunk_row_start(&view, row - column->first_row[number], start, error);
+    *start += column->first_byte[number];
+    return status;
+}
+
+static fastpair_status range_starts(const fastpair_column *column, uint64_t first, uint64_t count,
+                                    uint64_t *begin, uint64_t *end, fastpair_error *error) {
+    uint64_t rows = column->totals.rows;
+    if (first > rows || count > rows - first)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, first,
+                       "rows %" PRIu64 " .. + %" PRIu64 " are not in the column, which has %" PRIu64 " rows",
+                       first, count, rows);
+    fastpair_status status = row_start(column, first, begin, error);
+    if (!status) status = row_start(column, first + count, end, error);
+    if (!status && *end < *begin) {
+        fp_chunk_view view = fp_column_chunk(column, fp_column_find_chunk(column, first));
+        status = fp_chunk_fault(&view, FP_SECTION_LENGTHS, 0, "row starts decrease", error);
+    }
+    return status;
+}
+
+fastpair_status fastpair_column_rows_size(const fastpair_column *column, uint64_t first, uint64_t count,
+                                          uint64_t *bytes, fastpair_error *error) {
+    if (!column || !bytes)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "fastpair_column_rows_size: column and bytes must not be NULL");
+    uint64_t begin = 0, end = 0;
+    fastpair_status status = range_starts(column, first, count, &begin, &end, error);
+    if (!status) *bytes = end - begin;
+    return status;
+}
+
+/* ---------------------------------------------------------------- destinations */
+
+fastpair_status fp_check_destination(const fastpair_destination *destination, uint64_t bytes,
+                                     fastpair_error *error) {
+    if (destination->offset_bits != 0 && destination->offset_bits != 32 && destination->offset_bits != 64)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "destination: offset_bits is %" PRIu32 "; it must be 0, 32 or 64",
+                       destination->offset_bits);
+    if (destination->offset_bits && !destination->offsets)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "destination: offsets is NULL although offset_bits is set");
+    if (destination->offset_bits == 32 && bytes > INT32_MAX)
+        return fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
+                       "the rows have %" PRIu64 " bytes, too many for 32-bit offsets; use offset_bits 64",
+                       bytes);
+    if (bytes > destination->bytes_capacity)
+        return fp_fail(error, FASTPAIR_ERROR_BUFFER_TOO_SMALL, FASTPAIR_NO_POSITION,
+                       "destination: the rows need %" PRIu64 " bytes and bytes_capacity is %" PRIu64, bytes,
+                       destination->bytes_capacity);
+    if (bytes && !destination->bytes)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "destination: bytes is NULL although bytes_capacity is set");
+    return FASTPAIR_OK;
+}
+
+void fp_put_offset(const fastpair_destination *destination, uint64_t i, uint64_t offset) {
+    if (destination->offset_bits == 64)
+        fp_store64((uint8_t *)destination->offsets + i * 8, offset);
+    else if (destination->offset_bits == 32)
+        fp_store32((uint8_t *)destination->offsets + i * 4, (uint32_t)offset);
+}
+
+/* Writes `count` offsets from index `first` on; `base` is what is taken off each start, modulo 2^64. */
+static void put_offsets(const fastpair_destination *destination, uint64_t first, const uint64_t *starts,
+                        uint32_t count, uint64_t base) {
+    if (destination->offset_bits == 64) {
+        uint8_t *out = (uint8_t *)destination->offsets + first * 8;
+        for (uint32_t i = 0; i < count; i++) fp_store64(out + i * 8, starts[i] - base);
+    } else {
+        uint8_t *out = (uint8_t *)destination->offsets + first * 4;
+        for (uint32_t i = 0; i < count; i++) fp_store32(out + i * 4, (uint32_t)(starts[i] - base));
+    }
+}
+
+/* ---------------------------------------------------------------- ranges of rows */
+
+typedef struct range_job {
+    const fastpair_column *column;
+    const fastpair_destination *destination;
+    uint64_t first, count; /* rows */
+    uint64_t begin, end;   /* decoded bytes of the column */
+    uint64_t byte_tasks;
+    _Atomic uint64_t nulls;
+} range_job;
+
+/* Tasks 0 .. byte_tasks: the bytes of one window. A cut inside a chunk moves forward to the next batch start, which
+ * depends on the cut alone, so neighbours agree on it, and by less than a window, so slices never overlap. */
+static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_error *error) {
+    const fastpair_column *column = job->column;
+    uint64_t window_begin = job->begin + i * WINDOW_BYTES, window_end = window_begin + WINDOW_BYTES;
+    if (window_end > job->end) window_end = job->end;
+    uint64_t low = 0, high = column->totals.chunks;
+    while (high - low > 1) { /* the chunk that holds the window's first byte */
+        uint64_t middle = low + (high - low) / 2;
+        if (column->first_byte[middle] <= window_begin)
+            low = middle;
+        else
+            high = middle;
+    }
+    fp_batch_cache cache;
+    cache.end = 0;
+    cache.chunk = NULL;
+    for (uint64_t number = low; number < column->totals.chunks && column->first_byte[number] < window_end;
+         number++) {
+        fp_chunk_view view = fp_column_chunk(column, number);
+        uint64_t base = column->first_byte[number], size = view.chunk->decoded_bytes;
+        uint64_t from = window_begin > base ? window_begin - base : 0;
+        uint64_t to = window_end - base < size ? window_end - base : size;
+        fastpair_status status = FASTPAIR_OK;
+        if (window_begin > base && window_begin > job->begin)
+            status = fp_chunk_next_batch(&view, from, &from, error);
+        if (!status && window_end - base < size && window_end < job->end)
+            status = fp_chunk_next_batch(&view, to, &to, error);
+        /* The last cut may have moved behind the end of the range. */
+        if (base + to > job->end) to = job->end - base;
+        if (!status && from < to)
+            status = fp_chunk_decode_bytes(
+                &view, from, to, job->destination->bytes + (base + from - job->begin), &cache, error);
+        if (status) return status;
+    }
+    return FASTPAIR_OK;
+}
+
+/* Offsets, validity and nulls of rows first .. first + count of one chunk; `index` is the first one's place in the
+ * destination. */
+static fastpair_status decode_rows(const range_job *job, const fp_chunk_view *view, uint64_t first,
+                                   uint64_t count, uint64_t index, uint64_t *nulls, fastpair_error *error) {
+    const fastpair_destination *destination = job->destination;
+    *nulls += fp_chunk_validity(view, first, count, destination->validity, index);
+    if (!destination->offset_bits) return FASTPAIR_OK;
+    uint64_t base = job->begin - job->column->first_byte[view->number];
+    for (uint64_t row = first; row < first + count;) {
+        uint64_t starts[FP_LENGTH_BLOCK + 1];
+        uint32_t in_block, skip = (uint32_t)(row % FP_LENGTH_BLOCK);
+        fastpair_status status = fp_chunk_row_starts(view, row / FP_LENGTH_BLOCK, starts, &in_block, error);
+        if (status) return status;
+        uint64_t take = in_block - skip < first + count - row ? in_block - skip : first + count - row;
+        put_offsets(destination, index + (row - first), starts + skip, (uint32_t)take, base);
+        row += take;
+    }
+    return FASTPAIR_OK;
+}
+
+static fastpair_status decode_row_window(range_job *job, uint64_t i, fastpair_error *error) {
+    const fastpair_column *column = job->column;
+    uint64_t index = i * WINDOW_ROWS,
+             end = index + WINDOW_ROWS < job->count ? index + WINDOW_ROWS : job->count;
+    uint64_t nulls = 0, number = fp_column_find_chunk(column, job->first + index);
+    if (job->destination->validity)
+        memset(job->destination->validity + index / 8, 0, (size_t)((end - index + 7) / 8));
+    while (index < end) {
+        fp_chunk_view view = fp_column_chunk(column, number);
+        uint64_t row = job->first + index - column->first_row[number], take = view.chunk->rows - row;
+        if (take > end - index) take = end - index;
+        fastpair_status status = decode_rows(job, &view, row, take, index, &nulls, error);
+        if (status) return status;
+        index += take;
+        number++;
+    }
+    atomic_fetch_add_explicit(&job->nulls, nulls, memory_order_relaxed);
+    return FASTPAIR_OK;
+}
+
+static fastpair_status range_task(void *context, uint64_t i, fastpair_error *error) {
+    range_job *job = context;
+    return i < job->byte_tasks ? decode_window(job, i, error)
+                               : decode_row_window(job, i - job->byte_tasks, error);
+}
+
+fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t first, uint64_t count,
+                                       fastpair_destination *destination, uint32_t threads,
+                                       fastpair_error *error) {
+    if (!column || !destination)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "fastpair_column_decode: column and destination must not be NULL");
+    range_job job = {.column = column, .destination = destination, .first = first, .count = count};
+    fastpair_status status = fp_check_threads(threads, error);
+    if (!status) status = range_starts(column, first, count, &job.begin, &job.end, error);
+    if (!status) status = fp_check_destination(destination, job.end - job.begin, error);
+    if (status) return status;
+    uint64_t bytes = job.end - job.begin;
+    job.byte_tasks = bytes / WINDOW_BYTES + (bytes % WINDOW_BYTES != 0);
+    uint64_t row_tasks = count / WINDOW_ROWS + (count % WINDOW_ROWS != 0);
+    status = fp_run_tasks(threads, job.byte_tasks + row_tasks, range_task, &job, error);
+    if (status) return status;
+    fp_put_offset(destination, count, bytes);
+    destination->nulls = job.nulls;
+    return FASTPAIR_OK;
+}

@@ -1,0 +1,222 @@
+/* access_listed.c - decoding single rows and lists of rows. In: an open column and row numbers in any order. Out: those
+ * rows, in the order asked for.
+ *
+ * The trick: lengths alone tell where every row goes, so a list is cut into pieces that are measured first and decoded
+ * afterwards, each on its own. Rows that follow each other are decoded together, and the last decoded batch and
+ * block of row starts are kept, so an ascending list decodes nothing twice within a piece. Refuses rows outside the
+ * column; checks sections as access.c does. */
+#include "access.h"
+
+#include "lengths.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+
+/* Rows of one task: a multiple of 8, so that no two tasks write the same byte of validity. */
+#define PIECE_ROWS 4096u
+
+/* Where we are in the column: the chunk and the block of row starts that the last row was in. */
+typedef struct cursor {
+    const fastpair_column *column;
+    fp_chunk_view view;
+    uint64_t first_row, end_row; /* of the chunk; both 0 before the first row */
+    uint64_t block;              /* whose starts are in `starts`; UINT64_MAX for none */
+    uint64_t starts[FP_LENGTH_BLOCK + 1];
+} cursor;
+
+static void cursor_init(cursor *at, const fastpair_column *column) {
+    at->column = column;
+    at->first_row = at->end_row = 0;
+    at->block = UINT64_MAX;
+}
+
+/* Moves to the chunk of a row. */
+static fastpair_status find_row(cursor *at, uint64_t row, fastpair_error *error) {
+    if (row >= at->first_row && row < at->end_row) return FASTPAIR_OK;
+    const fastpair_column *column = at->column;
+    if (row >= column->totals.rows)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, row,
+                       "row %" PRIu64 " is not in the column, which has %" PRIu64 " rows", row,
+                       column->totals.rows);
+    uint64_t number = fp_column_find_chunk(column, row);
+    at->view = fp_column_chunk(column, number);
+    at->first_row = column->first_row[number];
+    at->end_row = column->first_row[number + 1];
+    at->block = UINT64_MAX;
+    return FASTPAIR_OK;
+}
+
+/* The chunk bytes of a row. `next` is the row wanted after it: only if both share a block is the block worth it. */
+static fastpair_status find_bytes(cursor *at, uint64_t row, uint64_t next, uint64_t *from, uint64_t *to,
+                                  fastpair_error *error) {
+    fastpair_status status = find_row(at, row, error);
+    if (status) return status;
+    uint64_t in_chunk = row - at->first_row, block = in_chunk / FP_LENGTH_BLOCK;
+    if (block != at->block) {
+        if ((next - at->first_row) / FP_LENGTH_BLOCK != block)
+            return fp_chunk_row(&at->view, in_chunk, from, to, error);
+        uint32_t rows;
+        at->block = UINT64_MAX;
+        if ((status = fp_chunk_row_starts(&at->view, block, at->starts, &rows, error))) return status;
+        at->block = block;
+    }
+    *from = at->starts[in_chunk % FP_LENGTH_BLOCK];
+    *to = at->starts[in_chunk % FP_LENGTH_BLOCK + 1];
+    return FASTPAIR_OK;
+}
+
+fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64_t row, uint8_t *bytes,
+                                           uint64_t capacity, uint64_t *size, int *is_null,
+                                           fastpair_error *error) {
+    if (!column || !size || (!bytes && capacity))
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "fastpair_column_decode_row: column, size and bytes must not be NULL");
+    cursor at;
+    cursor_init(&at, column);
+    uint64_t from, to;
+    fastpair_status status = find_row(&at, row, error);
+    if (!status) status = fp_chunk_row(&at.view, row - at.first_row, &from, &to, error);
+    if (status) return status;
+    *size = to - from;
+    if (*size > capacity)
+        return fp_fail(error, FASTPAIR_ERROR_BUFFER_TOO_SMALL, row,
+                       "row %" PRIu64 " has %" PRIu64 " bytes and capacity is %" PRIu64, row, *size,
+                       capacity);
+    fp_batch_cache cache;
+    cache.chunk = NULL;
+    cache.end = 0;
+    status = fp_chunk_decode_bytes(&at.view, from, to, bytes, &cache, error);
+    if (!status && is_null) *is_null = fp_chunk_row_is_null(&at.view, row - at.first_row);
+    return status;
+}
+
+/* Adds up the lengths of listed rows, without the rest of their blocks. */
+static fastpair_status measure_rows(const fastpair_column *column, const uint64_t *rows, uint64_t count,
+                                    uint64_t *bytes, fastpair_error *error) {
+    cursor at;
+    cursor_init(&at, column);
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        fastpair_status status = find_row(&at, rows[i], error);
+        if (status) return status;
+        const fp_section *lengths = &at.view.chunk->sections[FP_SECTION_LENGTHS];
+        uint64_t in_chunk = rows[i] - at.first_row;
+        uint64_t length = fp_lengths_row(at.view.block + lengths->offset, lengths->size, at.view.chunk->rows,
+                                         in_chunk, NULL);
+        if (length > at.view.chunk->decoded_bytes)
+            return fp_chunk_fault(&at.view, FP_SECTION_LENGTHS, in_chunk / FP_LENGTH_BLOCK * FP_LENGTH_ENTRY,
+                                  "a row is longer than its chunk", error);
+        if (__builtin_add_overflow(sum, length, &sum))
+            return fp_fail(error, FASTPAIR_ERROR_LIMIT, rows[i], "the listed rows have 2^64 bytes or more");
+    }
+    *bytes = sum;
+    return FASTPAIR_OK;
+}
+
+fastpair_status fastpair_column_listed_size(const fastpair_column *column, const uint64_t *rows,
+                                            uint64_t count, uint64_t *bytes, fastpair_error *error) {
+    if (!column || !bytes || (!rows && count))
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "fastpair_column_listed_size: column, rows and bytes must not be NULL");
+    return measure_rows(column, rows, count, bytes, error);
+}
+
+/* ---------------------------------------------------------------- lists */
+
+typedef struct list_job {
+    const fastpair_column *column;
+    const fastpair_destination *destination;
+    const uint64_t *rows;
+    uint64_t count;
+    uint64_t *ends; /* of each piece: its bytes, then, summed up, where it ends in the destination */
+    _Atomic uint64_t nulls;
+} list_job;
+
+static uint64_t piece_rows(const list_job *job, uint64_t piece) {
+    uint64_t left = job->count - piece * PIECE_ROWS;
+    return left < PIECE_ROWS ? left : PIECE_ROWS;
+}
+
+static fastpair_status measure_piece(void *context, uint64_t piece, fastpair_error *error) {
+    list_job *job = context;
+    return measure_rows(job->column, job->rows + piece * PIECE_ROWS, piece_rows(job, piece),
+                        &job->ends[piece], error);
+}
+
+static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_error *error) {
+    list_job *job = context;
+    const fastpair_destination *destination = job->destination;
+    uint64_t first = piece * PIECE_ROWS, count = piece_rows(job, piece), nulls = 0;
+    uint64_t place = piece ? job->ends[piece - 1] : 0, end = job->ends[piece];
+    cursor at;
+    fp_batch_cache cache;
+    cursor_init(&at, job->column);
+    cache.chunk = NULL;
+    cache.end = 0;
+    if (destination->validity) memset(destination->validity + first / 8, 0, (size_t)((count + 7) / 8));
+
+    /* Bytes waiting_from .. waiting_to of chunk `waiting`, found to follow each other but not decoded yet; they go to
+     * just before `place`. */
+    fp_chunk_view waiting = {0};
+    uint64_t waiting_from = 0, waiting_to = 0;
+    fastpair_status status;
+    for (uint64_t i = first; i < first + count; i++) {
+        uint64_t from, to;
+        uint64_t next = i + 1 < first + count ? job->rows[i + 1] : UINT64_MAX;
+        if ((status = find_bytes(&at, job->rows[i], next, &from, &to, error))) return status;
+        if (from != waiting_to || at.view.chunk != waiting.chunk) {
+            if (waiting_from < waiting_to &&
+                (status = fp_chunk_decode_bytes(&waiting, waiting_from, waiting_to,
+                                                destination->bytes + (place - (waiting_to - waiting_from)),
+                                                &cache, error)))
+                return status;
+            waiting = at.view;
+            waiting_from = from;
+        }
+        waiting_to = to;
+        if (to - from > end - place) /* measured otherwise a moment ago: others change the image */
+            return fp_chunk_fault(&at.view, FP_SECTION_LENGTHS, 0, "row lengths changed while being read",
+                                  error);
+        fp_put_offset(destination, i, place);
+        place += to - from;
+        int is_null = fp_chunk_row_is_null(&at.view, job->rows[i] - at.first_row);
+        nulls += (uint64_t)is_null;
+        if (destination->validity) destination->validity[i / 8] |= (uint8_t)(!is_null << i % 8);
+    }
+    if (waiting_from < waiting_to &&
+        (status = fp_chunk_decode_bytes(&waiting, waiting_from, waiting_to,
+                                        destination->bytes + (place - (waiting_to - waiting_from)), &cache,
+                                        error)))
+        return status;
+    atomic_fetch_add_explicit(&job->nulls, nulls, memory_order_relaxed);
+    return FASTPAIR_OK;
+}
+
+fastpair_status fastpair_column_decode_listed(const fastpair_column *column, const uint64_t *rows,
+                                              uint64_t count, fastpair_destination *destination,
+                                              uint32_t threads, fastpair_error *error) {
+    if (!column || !destination || (!rows && count))
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "fastpair_column_decode_listed: column, rows and destination must not be NULL");
+    fastpair_status status = fp_check_threads(threads, error);
+    if (status) return status;
+    uint64_t pieces = count / PIECE_ROWS + (count % PIECE_ROWS != 0), bytes = 0, only_end;
+    list_job job = {
+        .column = column, .destination = destination, .rows = rows, .count = count, .ends = &only_end};
+    if (pieces > 1 && !(job.ends = fp_allocate(&column->allocator, pieces, sizeof *job.ends)))
+        return fp_fail_memory(error, pieces * sizeof *job.ends);
+    status = fp_run_tasks(threads, pieces, measure_piece, &job, error);
+    for (uint64_t i = 0; i < pieces && !status; i++) {
+        if (__builtin_add_overflow(bytes, job.ends[i], &bytes))
+            status = fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
+                             "the listed rows have 2^64 bytes or more");
+        job.ends[i] = bytes;
+    }
+    if (!status) status = fp_check_destination(destination, bytes, error);
+    if (!status) status = fp_run_tasks(threads, pieces, decode_piece, &job, error);
+    if (job.ends != &only_end) fp_release(&column->allocator, job.ends);
+    if (status) return status;
+    fp_put_offset(destination, count, bytes);
+    destination->nulls = job.nulls;
+    return FASTPAIR_OK;
+}

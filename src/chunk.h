@@ -1,0 +1,51 @@
+/* chunk.h - one chunk block, parsed: plain numbers and pointers into the image. */
+#ifndef FP_CHUNK_H
+#define FP_CHUNK_H
+
+#include "error.h"
+#include "format.h"
+
+typedef struct fp_section {
+    uint64_t offset; /* from the block's start */
+    uint64_t size;
+    uint64_t checksum;
+} fp_section;
+
+enum { FP_SECTION_CODES, FP_SECTION_SIDECAR, FP_SECTION_LENGTHS, FP_SECTION_VALIDITY, FP_SECTIONS };
+
+typedef struct fp_chunk {
+    uint64_t position; /* file offset of the block */
+    uint64_t block_bytes;
+    int coded; /* 0: stored */
+    int has_validity;
+    uint32_t dictionary;
+    uint64_t rows;
+    uint64_t nulls;
+    uint64_t codes;
+    uint64_t decoded_bytes;
+    uint32_t batch_codes;
+    uint32_t group_batches;
+    uint32_t largest_batch;
+    uint64_t by_length[16];
+    fp_section sections[FP_SECTIONS];
+} fp_chunk;
+
+/* Lays the sections out for an alignment: fills their offsets (sizes are set) and block_bytes. */
+void fp_chunk_layout(fp_chunk *chunk, uint32_t alignment);
+
+/* Writes the 320-byte header with its checksum. */
+void fp_chunk_write_header(const fp_chunk *chunk, uint8_t *header);
+
+/* Parses a header from untrusted bytes, with every check of docs/format.md that needs the header alone: section
+ * layout, counts that add up, sizes that follow from the counts. `code_bits_of` gives a dictionary's code width
+ * (index below `dictionaries`). Sections themselves are not read, and need not be in memory. */
+fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position, uint32_t alignment,
+                                     const uint32_t *code_bits_of, uint64_t dictionaries, fp_chunk *chunk,
+                                     fastpair_error *error);
+
+/* Pointer to a section, given the block's first byte. */
+static inline const uint8_t *fp_chunk_section(const fp_chunk *chunk, const uint8_t *block, int which) {
+    return block + chunk->sections[which].offset;
+}
+
+#endif

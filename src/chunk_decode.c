@@ -1,0 +1,243 @@
+/* chunk_decode.c - from one chunk's sections to bytes, row starts and nulls. In: a header that passed its checks, and
+ * sections that may hold anything. Out: exactly the slice asked for.
+ *
+ * The trick: the sidecar says where every batch's bytes begin, so any slice is a few whole batches decoded in place
+ * and at most one cut batch at each end, decoded aside and copied. Refuses sidecars and lengths that contradict what
+ * the codes decode to or each other. */
+#include "chunk_decode.h"
+
+#include "lengths.h"
+#include "sidecar.h"
+
+#include <inttypes.h>
+
+int fp_all_zero(const uint8_t *bytes, uint64_t size) {
+    uint8_t seen = 0;
+    for (uint64_t i = 0; i < size; i++) seen |= bytes[i];
+    return !seen;
+}
+
+fastpair_status fp_chunk_fault(const fp_chunk_view *view, int section, uint64_t offset, const char *what,
+                               fastpair_error *error) {
+    uint64_t where = view->chunk->position + view->chunk->sections[section].offset + offset;
+    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, where, "chunk %" PRIu64 ": %s (offset %" PRIu64 ")",
+                   view->number, what, where);
+}
+
+fastpair_status fp_chunk_verify_checksums(const fp_chunk_view *view, fastpair_error *error) {
+    static const char *const faults[FP_SECTIONS] = {
+        "code checksum mismatch: the file is damaged; restore it from a copy",
+        "sidecar checksum mismatch: the file is damaged; restore it from a copy",
+        "row-length checksum mismatch: the file is damaged; restore it from a copy",
+        "validity checksum mismatch: the file is damaged; restore it from a copy"};
+    for (int i = 0; i < FP_SECTIONS; i++) {
+        const fp_section *section = &view->chunk->sections[i];
+        if (fp_checksum(view->block + section->offset, section->size) != section->checksum)
+            return fp_chunk_fault(view, i, 0, faults[i], error);
+    }
+    return FASTPAIR_OK;
+}
+
+/* ---------------------------------------------------------------- bytes */
+
+typedef struct sidecar {
+    const uint8_t *section;
+    uint64_t batches;
+    uint32_t group;
+    uint64_t end; /* decoded_bytes */
+} sidecar;
+
+static sidecar sidecar_of(const fp_chunk_view *view) {
+    return (sidecar){fp_chunk_section(view->chunk, view->block, FP_SECTION_SIDECAR),
+                     fp_sidecar_batches(view->chunk->codes, view->chunk->batch_codes),
+                     view->chunk->group_batches, view->chunk->decoded_bytes};
+}
+
+static uint64_t batch_start(const sidecar *s, uint64_t batch) {
+    return batch == s->batches ? s->end : fp_sidecar_position(s->section, s->batches, s->group, batch);
+}
+
+/* The last batch that begins at or before `position`, or batch 0. In any section whatever, the result k has
+ * start(k) <= position unless k is 0, and start(k + 1) > position unless k is the last: both were looked at. */
+static uint64_t find_batch(const sidecar *s, uint64_t position) {
+    uint64_t low = 0, high = s->batches;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (batch_start(s, middle) <= position)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static fastpair_status sidecar_fault(const fp_chunk_view *view, fastpair_error *error) {
+    return fp_chunk_fault(view, FP_SECTION_SIDECAR, 0, "sidecar positions contradict each other", error);
+}
+
+/* Decodes batches first .. last, which must give exactly `size` bytes. */
+static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first, uint64_t last, uint8_t *out,
+                                      uint64_t size, fastpair_error *error) {
+    const fp_chunk *chunk = view->chunk;
+    const fp_section *codes = &chunk->sections[FP_SECTION_CODES];
+    uint64_t begin = first * chunk->batch_codes, end = last * chunk->batch_codes;
+    if (end > chunk->codes) end = chunk->codes;
+    if (fp_decode_codes(view->decoder, view->block + codes->offset, codes->size, begin, end - begin, out,
+                        size) != size)
+        return fp_chunk_fault(
+            view, FP_SECTION_CODES, 0,
+            "codes are not in the dictionary or do not decode to the size the sidecar gives", error);
+    return FASTPAIR_OK;
+}
+
+/* Copies chunk bytes from .. to, which lie in the batch, decoding it if it is not the one in the cache. */
+static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar *s, uint64_t batch,
+                                       uint64_t from, uint64_t to, uint8_t *out, fp_batch_cache *cache,
+                                       fastpair_error *error) {
+    uint64_t start = batch_start(s, batch), end = batch_start(s, batch + 1);
+    if (from < start || to > end || end > s->end || end - start > FP_LARGEST_BATCH)
+        return sidecar_fault(view, error);
+    cache->end = 0; /* empty while it changes */
+    fastpair_status status = decode_batches(view, batch, batch + 1, cache->bytes, end - start, error);
+    if (status) return status;
+    cache->chunk = view->chunk;
+    cache->start = start;
+    cache->end = end;
+    memcpy(out, cache->bytes + (from - start), (size_t)(to - from));
+    return FASTPAIR_OK;
+}
+
+fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, uint64_t to, uint8_t *out,
+                                      fp_batch_cache *cache, fastpair_error *error) {
+    if (from >= to) return FASTPAIR_OK;
+    if (!view->chunk->coded) {
+        memcpy(out, fp_chunk_section(view->chunk, view->block, FP_SECTION_CODES) + from, (size_t)(to - from));
+        return FASTPAIR_OK;
+    }
+    if (cache->chunk == view->chunk && from >= cache->start && from < cache->end) {
+        uint64_t end = to < cache->end ? to : cache->end;
+        memcpy(out, cache->bytes + (from - cache->start), (size_t)(end - from));
+        out += end - from;
+        from = end;
+        if (from == to) return FASTPAIR_OK;
+    }
+    sidecar s = sidecar_of(view);
+    uint64_t first = find_batch(&s, from), start = batch_start(&s, first);
+    if (start > from) return sidecar_fault(view, error);
+    if (start < from) { /* the first batch is cut */
+        uint64_t end = batch_start(&s, first + 1);
+        if (end > to) end = to;
+        if (end <= from) return sidecar_fault(view, error);
+        fastpair_status status = copy_from_batch(view, &s, first, from, end, out, cache, error);
+        if (status || end == to) return status;
+        out += end - from;
+        from = start = end;
+        first++;
+    }
+    /* `from` is where batch `first` begins. */
+    uint64_t last = to == s.end ? s.batches : find_batch(&s, to), last_start = batch_start(&s, last);
+    if (last < first || last_start < from || last_start > to) return sidecar_fault(view, error);
+    if (last > first) {
+        fastpair_status status = decode_batches(view, first, last, out, last_start - from, error);
+        if (status) return status;
+        out += last_start - from;
+    } else if (last_start != from) {
+        return sidecar_fault(view, error);
+    }
+    return last_start == to ? FASTPAIR_OK
+                            : copy_from_batch(view, &s, last, last_start, to, out, cache, error);
+}
+
+fastpair_status fp_chunk_next_batch(const fp_chunk_view *view, uint64_t position, uint64_t *start,
+                                    fastpair_error *error) {
+    *start = position;
+    if (!view->chunk->coded || position == 0 || position >= view->chunk->decoded_bytes) return FASTPAIR_OK;
+    sidecar s = sidecar_of(view);
+    uint64_t batch = find_batch(&s, position - 1);
+    uint64_t before = batch_start(&s, batch), next = batch_start(&s, batch + 1);
+    if (before >= position || next < position || next > s.end || next - before > FP_LARGEST_BATCH)
+        return sidecar_fault(view, error);
+    *start = next;
+    return FASTPAIR_OK;
+}
+
+/* ---------------------------------------------------------------- rows */
+
+static fastpair_status lengths_fault(const fp_chunk_view *view, uint64_t block, fastpair_error *error) {
+    return fp_chunk_fault(view, FP_SECTION_LENGTHS, block * FP_LENGTH_ENTRY,
+                          "row lengths contradict each other or the decoded size", error);
+}
+
+/* Where block `block` must end: where the next one begins, which whoever reads that one compares in turn. */
+static uint64_t block_end(const fp_chunk_view *view, uint64_t block) {
+    const uint8_t *section = fp_chunk_section(view->chunk, view->block, FP_SECTION_LENGTHS);
+    if ((block + 1) * FP_LENGTH_BLOCK >= view->chunk->rows) return view->chunk->decoded_bytes;
+    return fp_load32(section + (block + 1) * FP_LENGTH_ENTRY);
+}
+
+fastpair_status fp_chunk_row_starts(const fp_chunk_view *view, uint64_t block, uint64_t *starts,
+                                    uint32_t *rows, fastpair_error *error) {
+    const fp_section *lengths = &view->chunk->sections[FP_SECTION_LENGTHS];
+    uint32_t count =
+        fp_lengths_block(view->block + lengths->offset, lengths->size, view->chunk->rows, block, starts);
+    if (count == UINT32_MAX || (block == 0 && starts[0] != 0) || starts[count] != block_end(view, block) ||
+        starts[count] > view->chunk->decoded_bytes)
+        return lengths_fault(view, block, error);
+    *rows = count;
+    return FASTPAIR_OK;
+}
+
+fastpair_status fp_chunk_row(const fp_chunk_view *view, uint64_t row, uint64_t *from, uint64_t *to,
+                             fastpair_error *error) {
+    const fp_section *lengths = &view->chunk->sections[FP_SECTION_LENGTHS];
+    uint64_t block = row / FP_LENGTH_BLOCK, start = 0;
+    uint64_t length =
+        fp_lengths_row(view->block + lengths->offset, lengths->size, view->chunk->rows, row, &start);
+    int last = row + 1 == view->chunk->rows || (row + 1) % FP_LENGTH_BLOCK == 0;
+    /* A length that is no error is below 2^33 and a start below 2^41: the sum fits. */
+    if (length == UINT64_MAX || start + length > view->chunk->decoded_bytes || (row == 0 && start != 0) ||
+        (last && start + length != block_end(view, block)))
+        return lengths_fault(view, block, error);
+    *from = start;
+    *to = start + length;
+    return FASTPAIR_OK;
+}
+
+fastpair_status fp_chunk_row_start(const fp_chunk_view *view, uint64_t row, uint64_t *start,
+                                   fastpair_error *error) {
+    uint64_t end;
+    *start = row ? view->chunk->decoded_bytes : 0;
+    if (row == 0 || row == view->chunk->rows) return FASTPAIR_OK;
+    return fp_chunk_row(view, row, start, &end, error);
+}
+
+/* `count` (1..57) bits of a bitmap from bit `bit` on; reads only the bytes that hold them. */
+static uint64_t load_bits(const uint8_t *bitmap, uint64_t bit, uint32_t count) {
+    uint64_t word = 0, first = bit / 8, last = (bit + count - 1) / 8;
+    memcpy(&word, bitmap + first, (size_t)(last - first + 1));
+    return word >> (bit % 8) & ((1ull << count) - 1);
+}
+
+uint64_t fp_chunk_validity(const fp_chunk_view *view, uint64_t first, uint64_t count, uint8_t *out,
+                           uint64_t out_bit) {
+    const uint8_t *bitmap = fp_chunk_section(view->chunk, view->block, FP_SECTION_VALIDITY);
+    int all_valid = !view->chunk->has_validity;
+    uint64_t nulls = 0;
+    if (all_valid && !out) return 0;
+    for (uint64_t done = 0; done < count;) {
+        /* Up to the output's next byte boundary plus six bytes, so that all later steps are whole bytes. */
+        uint32_t step = 56 - (uint32_t)(out_bit % 8);
+        if (step > count - done) step = (uint32_t)(count - done);
+        uint64_t bits = all_valid ? (1ull << step) - 1 : load_bits(bitmap, first + done, step);
+        nulls += step - (uint32_t)__builtin_popcountll(bits);
+        if (out) {
+            uint64_t begin = out_bit / 8, bytes = (out_bit % 8 + step + 7) / 8, word = 0;
+            memcpy(&word, out + begin, (size_t)bytes);
+            word |= bits << (out_bit % 8);
+            memcpy(out + begin, &word, (size_t)bytes);
+        }
+        out_bit += step;
+        done += step;
+    }
+    return nulls;
+}

@@ -1,0 +1,76 @@
+/* chunk_decode.h - reading one chunk whose block is in memory: bytes, row starts, nulls.
+ *
+ * Everything here is safe for any section contents as long as the header passed fp_chunk_read_header: nothing outside
+ * the block is read, nothing outside the output is written, and the time is bounded by the sizes asked for. */
+#ifndef FP_CHUNK_DECODE_H
+#define FP_CHUNK_DECODE_H
+
+#include "chunk.h"
+#include "decode.h"
+
+/* A chunk ready to be read. */
+typedef struct fp_chunk_view {
+    const fp_chunk *chunk;
+    const uint8_t *block;      /* the block's first byte; all block_bytes are there */
+    const fp_decoder *decoder; /* of the chunk's dictionary; NULL for a stored chunk */
+    uint64_t number;           /* of the chunk in its column, for messages */
+} fp_chunk_view;
+
+/* No batch decodes to more: 1024 codes of 16 bytes. */
+#define FP_LARGEST_BATCH (FP_MAX_BATCH * 16u)
+
+/* One decoded batch, kept by callers that decode pieces: neighbouring pieces mostly share one. Zero `end` is empty. */
+typedef struct fp_batch_cache {
+    const fp_chunk *chunk;
+    uint64_t start; /* bytes[0 .. end - start) are chunk bytes start .. end */
+    uint64_t end;
+    uint8_t bytes[FP_LARGEST_BATCH];
+} fp_batch_cache;
+
+/* 1 if all bytes are 0, as gaps must be. */
+int fp_all_zero(const uint8_t *bytes, uint64_t size);
+
+/* CORRUPT, with chunk number and file offset in the message. `section` is an FP_SECTION_ constant, `offset` counts
+ * from the section's first byte. */
+fastpair_status fp_chunk_fault(const fp_chunk_view *view, int section, uint64_t offset, const char *what,
+                               fastpair_error *error);
+
+/* Compares every section with its checksum. */
+fastpair_status fp_chunk_verify_checksums(const fp_chunk_view *view, fastpair_error *error);
+
+/* Decodes chunk bytes from .. to (at most decoded_bytes) to out[0 .. to - from). `cache` must be valid only for this
+ * view's block; it is used for batches that are wanted in part. */
+fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, uint64_t to, uint8_t *out,
+                                      fp_batch_cache *cache, fastpair_error *error);
+
+/* The first batch start at or behind `position` (decoded_bytes if there is none), to cut work where no batch is
+ * decoded twice. At most FP_LARGEST_BATCH behind `position`, or the sidecar is found corrupt. For stored chunks
+ * `position` itself. */
+fastpair_status fp_chunk_next_batch(const fp_chunk_view *view, uint64_t position, uint64_t *start,
+                                    fastpair_error *error);
+
+/* Row starts of block `block` of 256 rows: starts[0 .. *rows], in chunk bytes. They never decrease, stay within
+ * decoded_bytes, and end where the next block begins. */
+fastpair_status fp_chunk_row_starts(const fp_chunk_view *view, uint64_t block, uint64_t *starts,
+                                    uint32_t *rows, fastpair_error *error);
+
+/* The chunk bytes of one row (below rows): from .. to, within decoded_bytes. Cheaper than its block's starts. */
+fastpair_status fp_chunk_row(const fp_chunk_view *view, uint64_t row, uint64_t *from, uint64_t *to,
+                             fastpair_error *error);
+
+/* Where row `row` (0 .. rows, the last being the end) begins in the chunk's bytes. */
+fastpair_status fp_chunk_row_start(const fp_chunk_view *view, uint64_t row, uint64_t *start,
+                                   fastpair_error *error);
+
+/* 1 if the row is null. */
+static inline int fp_chunk_row_is_null(const fp_chunk_view *view, uint64_t row) {
+    if (!view->chunk->has_validity) return 0;
+    return !(fp_chunk_section(view->chunk, view->block, FP_SECTION_VALIDITY)[row / 8] >> (row % 8) & 1);
+}
+
+/* Counts the nulls among rows first .. first + count. Where `out` is not NULL, also sets the bits of valid rows from
+ * bit `out_bit` on; the bits must be 0 before, and no other thread may write bytes they touch. */
+uint64_t fp_chunk_validity(const fp_chunk_view *view, uint64_t first, uint64_t count, uint8_t *out,
+                           uint64_t out_bit);
+
+#endif

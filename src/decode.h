@@ -1,0 +1,43 @@
+/* decode.h - from packed codes to bytes, the hot loop of the CPU side. */
+#ifndef FP_DECODE_H
+#define FP_DECODE_H
+
+#include "dict.h"
+
+/* Which instructions a decoder may use; the numbers of fastpair_open_options.cpu_level. */
+typedef enum fp_cpu_level {
+    FP_CPU_BEST = 0,
+    FP_CPU_PORTABLE = 1,
+    FP_CPU_X86_64 = 2,
+    FP_CPU_AVX2 = 3,
+    FP_CPU_AVX512 = 4
+} fp_cpu_level;
+
+/* The best level this CPU has (never FP_CPU_BEST), found with cpuid each time: there are no globals. */
+fp_cpu_level fp_cpu_detect(void);
+
+/* Tables made from a dictionary for decoding at one CPU level. Immutable; threads may share it. */
+typedef struct fp_decoder fp_decoder;
+
+/* `level` FP_CPU_BEST picks by fp_cpu_detect; a level above what the CPU has is UNSUPPORTED. Tables have an entry
+ * for each of the 2^b code patterns, so that no code can lead outside them. */
+fastpair_status fp_decoder_create(const fp_dict *dict, fp_cpu_level level,
+                                  const fastpair_allocator *allocator, fp_decoder **decoder,
+                                  fastpair_error *error);
+void fp_decoder_free(fp_decoder *decoder, const fastpair_allocator *allocator);
+
+#define FP_DECODE_BAD UINT64_MAX
+
+/* Decodes codes first .. first + count of a packed stream to out[0 .. capacity). Reads nothing outside
+ * packed[0 .. packed_size) (the caller has checked that fp_packed_size(first + count) <= packed_size), writes
+ * nothing outside out[0 .. capacity) whatever the codes are. Returns the decoded size, or FP_DECODE_BAD if a code
+ * is not below the dictionary's N or the decoded size would exceed the capacity. Bytes between the decoded size
+ * and the capacity are undefined. Fastest when capacity is far above 16 bytes and `first` is a multiple of 32. */
+uint64_t fp_decode_codes(const fp_decoder *decoder, const uint8_t *packed, uint64_t packed_size,
+                         uint64_t first, uint64_t count, uint8_t *out, uint64_t capacity);
+
+/* The sum of the token lengths of the codes first .. first + count, or FP_DECODE_BAD if a code is not below N. */
+uint64_t fp_decode_measure(const fp_decoder *decoder, const uint8_t *packed, uint64_t packed_size,
+                           uint64_t first, uint64_t count);
+
+#endif

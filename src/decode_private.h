@@ -1,0 +1,71 @@
+/* decode_private.h - what the decoders of all CPU levels share: the tables, and how a loop is called. */
+#ifndef FP_DECODE_PRIVATE_H
+#define FP_DECODE_PRIVATE_H
+
+#include "decode.h"
+
+/* Eight codes are a whole number of bytes (as many as a code has bits) at every width. Loops take two such eights a
+ * step, a group. */
+#define FP_DECODE_GROUP 16u
+
+/* How a table gives a code's length. */
+typedef enum fp_length_lookup {
+    FP_LENGTH_BY_CODE, /* lengths[code] */
+    FP_LENGTH_BY_DOUBLE, /* lengths[2 * code]: one number is this index and, times 8, where a 16-byte row begins */
+    FP_LENGTH_BY_CLASS /* lengths[code >> FP_CLASS_SHIFT], only at 16 bits: 1 KiB instead of 64 */
+} fp_length_lookup;
+
+#define FP_CLASS_SHIFT 6u
+
+/* The length in tables of codes at or above N. A group with one is longer than 16 rows even if its 15 other tokens have
+ * a byte each, and no valid group is, so one comparison a group finds bad codes. A table by class cannot tell them from
+ * their neighbours; at 16 bits comparing all codes with N is easy. */
+#define FP_BAD_LENGTH(row_bytes) (FP_DECODE_GROUP * ((row_bytes)-1) + 2) /* at most 242 */
+
+/* How far behind the end of its output a loop may write, whatever the codes are, beyond what its groups hold if
+ * all their codes are valid: it stops after the first group with a bad one. */
+#define FP_DECODE_OVERRUN(row_bytes) (FP_DECODE_GROUP * FP_BAD_LENGTH(row_bytes) + (row_bytes))
+
+/* What one call of a loop decodes: `groups` groups of packed codes. Of each it reads fp_group_reach bytes from its first
+ * byte on, and before packed_end anything it likes. The output has room for groups * 16 rows and FP_DECODE_OVERRUN
+ * more; cache lines are fetched `ahead` bytes before they are written. */
+typedef struct fp_decode_run {
+    const uint8_t *packed;
+    const uint8_t *packed_end;
+    uint64_t groups;
+    uint8_t *out;
+    uint64_t ahead;
+} fp_decode_run;
+
+/* Returns where the output ends, or NULL if a code is not below N. */
+typedef uint8_t *fp_decode_loop(const fp_decoder *decoder, const fp_decode_run *run);
+
+struct fp_decoder {
+    fp_decode_loop *loop;
+    const uint8_t *rows;    /* 2^b rows of row_bytes, zero-padded, from the start of a cache line on */
+    const uint8_t *lengths; /* as `lookup` says */
+    uint32_t code_bits;
+    uint32_t code_slots; /* N */
+    uint32_t row_bytes;  /* 8 if no token is longer, else 16 */
+    fp_length_lookup lookup;
+};
+
+static inline uint32_t fp_length_of(const fp_decoder *decoder, uint32_t code) {
+    return decoder->lengths[decoder->lookup == FP_LENGTH_BY_DOUBLE  ? 2 * code
+                            : decoder->lookup == FP_LENGTH_BY_CLASS ? code >> FP_CLASS_SHIFT
+                                                                    : code];
+}
+
+static inline uint32_t fp_group_bytes(uint32_t code_bits) { return code_bits * (FP_DECODE_GROUP / 8); }
+
+/* Eight codes are read as two 8-byte words, the second from the fifth code's first byte on; as one if that will do. */
+static inline uint32_t fp_group_reach(uint32_t code_bits) {
+    return fp_group_bytes(code_bits) - code_bits + (code_bits <= 8 ? 8 : code_bits / 2 + 8);
+}
+
+uint8_t *fp_decode_loop_portable(const fp_decoder *decoder, const fp_decode_run *run);
+#if defined(__x86_64__)
+uint8_t *fp_decode_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run);
+#endif
+
+#endif

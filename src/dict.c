@@ -1,0 +1,120 @@
+/* dict.c - numbering tokens and expanding numbered dictionaries. In: trained tokens and how often each occurs.
+ * Out: a dictionary in the order of docs/format.md, 2.1, and the code of every token. The trick: codes are sorted by
+ * (part, length, frequency), and each run of equal length starts on a group boundary, so that a code's upper bits
+ * give its token's length. Refuses nothing that training produces. */
+#include "dict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct ranked {
+    uint64_t count;
+    uint32_t id;
+    uint8_t cold; /* 0 in the hot part */
+    uint8_t length;
+} ranked;
+
+static int by_frequency(const void *left, const void *right) {
+    const ranked *a = left, *b = right;
+    if (a->count != b->count) return a->count > b->count ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int by_code_order(const void *left, const void *right) {
+    const ranked *a = left, *b = right;
+    if (a->cold != b->cold) return a->cold < b->cold ? -1 : 1;
+    if (a->length != b->length) return a->length < b->length ? -1 : 1;
+    return by_frequency(left, right);
+}
+
+/* Cuts the sorted list into runs for one group size. Returns N; fills dict->runs, run_count and hot_slots. */
+static uint32_t place_runs(fp_dict *dict, const ranked *list, uint32_t count, uint32_t shift) {
+    uint32_t group = 1u << shift, next = 0;
+    dict->run_count = 0;
+    dict->hot_slots = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int starts_cold = i > 0 && list[i].cold != list[i - 1].cold;
+        if (i == 0 || starts_cold || list[i].length != list[i - 1].length) {
+            next = (next + group - 1) & ~(group - 1);
+            if (starts_cold) dict->hot_slots = next;
+            dict->runs[dict->run_count++] = (fp_run){.first_code = next, .length = list[i].length};
+        }
+        dict->runs[dict->run_count - 1].count++;
+        next++;
+    }
+    return next;
+}
+
+fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, int only_used,
+                              uint32_t hot_codes, fastpair_codec codec, uint64_t seed,
+                              const fastpair_allocator *allocator, fp_dict *dict, uint32_t *code_of_id,
+                              fastpair_error *error) {
+    *dict = (fp_dict){.codec = codec, .max_token = tokens->max_token, .order = 1, .seed = seed};
+    ranked *list = fp_allocate(allocator, tokens->count, sizeof *list);
+    /* A hot and a cold run for each length is the most there can be. */
+    dict->runs = fp_allocate(allocator, 2 * FP_MAX_TOKEN, sizeof *dict->runs);
+    if (!list || !dict->runs) {
+        fp_release(allocator, list);
+        fp_dict_free(dict, allocator);
+        return fp_fail_memory(error, tokens->count * (uint64_t)sizeof *list);
+    }
+    uint32_t count = 0;
+    for (uint32_t id = 0; id < tokens->count; id++) {
+        code_of_id[id] = FP_NO_CODE;
+        if (only_used && !counts[id]) continue;
+        list[count++] = (ranked){counts[id], id, 0, tokens->lengths[id]};
+        dict->bytes_size += tokens->lengths[id];
+    }
+    if (hot_codes && hot_codes < count) {
+        qsort(list, count, sizeof *list, by_frequency);
+        for (uint32_t i = hot_codes; i < count; i++) list[i].cold = 1;
+    }
+    qsort(list, count, sizeof *list, by_code_order);
+
+    /* Wider codes have larger groups, never smaller ones, so the first width that fits is the least. */
+    dict->code_bits = 1;
+    while (dict->code_bits < 16 && (1u << dict->code_bits) < count) dict->code_bits++;
+    for (;; dict->code_bits++) {
+        dict->class_shift = fp_class_shift(dict->code_bits);
+        dict->code_slots = place_runs(dict, list, count, dict->class_shift);
+        if (dict->code_slots <= 1u << dict->code_bits || dict->code_bits == 16) break;
+    }
+    dict->tokens = count;
+    dict->bytes = fp_allocate(allocator, dict->bytes_size, 1);
+    if (!dict->bytes) {
+        uint64_t size = dict->bytes_size;
+        fp_release(allocator, list);
+        fp_dict_free(dict, allocator);
+        return fp_fail_memory(error, size);
+    }
+    uint8_t *next = dict->bytes;
+    const ranked *from = list;
+    for (uint32_t r = 0; r < dict->run_count; r++)
+        for (uint32_t i = 0; i < dict->runs[r].count; i++, from++) {
+            code_of_id[from->id] = dict->runs[r].first_code + i;
+            memcpy(next, tokens->bytes[from->id], from->length);
+            next += from->length;
+        }
+    fp_release(allocator, list);
+    return FASTPAIR_OK;
+}
+
+void fp_dict_free(fp_dict *dict, const fastpair_allocator *allocator) {
+    fp_release(allocator, dict->runs);
+    fp_release(allocator, dict->bytes);
+    dict->runs = NULL;
+    dict->bytes = NULL;
+}
+
+void fp_dict_expand(const fp_dict *dict, uint8_t (*rows)[16], uint8_t *lengths) {
+    uint32_t patterns = 1u << dict->code_bits;
+    const uint8_t *from = dict->bytes;
+    if (rows) memset(rows, 0, (size_t)patterns * 16);
+    for (uint32_t r = 0; r < dict->run_count; r++) {
+        const fp_run *run = &dict->runs[r];
+        uint32_t end = r + 1 < dict->run_count ? dict->runs[r + 1].first_code : patterns;
+        if (lengths) memset(lengths + run->first_code, (int)run->length, end - run->first_code);
+        for (uint32_t i = 0; i < run->count; i++, from += run->length)
+            if (rows) memcpy(rows[run->first_code + i], from, run->length);
+    }
+}

@@ -1,0 +1,48 @@
+/* error.c - statuses and messages. In: what failed and where. Out: the caller's fastpair_error. Refuses
+ * nothing: a message too long for its field is cut. */
+#include "error.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define FP_TEXT_OF(x) #x
+#define FP_TEXT(x)    FP_TEXT_OF(x)
+
+const char *fastpair_version(void) {
+    return FP_TEXT(FASTPAIR_VERSION_MAJOR) "." FP_TEXT(FASTPAIR_VERSION_MINOR) "." FP_TEXT(
+        FASTPAIR_VERSION_PATCH);
+}
+
+const char *fastpair_status_text(fastpair_status status) {
+    switch (status) {
+    case FASTPAIR_OK: return "ok";
+    case FASTPAIR_ERROR_INVALID_ARGUMENT: return "invalid argument";
+    case FASTPAIR_ERROR_OUT_OF_MEMORY: return "out of memory";
+    case FASTPAIR_ERROR_CORRUPT: return "corrupt data";
+    case FASTPAIR_ERROR_UNSUPPORTED: return "unsupported version or feature";
+    case FASTPAIR_ERROR_BUFFER_TOO_SMALL: return "buffer too small";
+    case FASTPAIR_ERROR_IO: return "input or output failed";
+    case FASTPAIR_ERROR_LIMIT: return "beyond a limit of the format";
+    case FASTPAIR_ERROR_CANCELLED: return "cancelled";
+    }
+    return "unknown status";
+}
+
+fastpair_status fp_fail(fastpair_error *error, fastpair_status status, uint64_t position, const char *format,
+                        ...) {
+    if (error) {
+        error->status = status;
+        error->position = position;
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(error->message, sizeof error->message, format, arguments);
+        va_end(arguments);
+    }
+    return status;
+}
+
+fastpair_status fp_fail_memory(fastpair_error *error, uint64_t size) {
+    return fp_fail(error, FASTPAIR_ERROR_OUT_OF_MEMORY, FASTPAIR_NO_POSITION,
+                   "could not allocate %" PRIu64 " bytes; use fewer threads or smaller chunks", size);
+}

@@ -1,0 +1,195 @@
+/* footer.c - file header, footer and trailer. In: the numbers of a column, or untrusted bytes. Out: the bytes, or the
+ * numbers. The footer repeats where every block is, so that a reader that can seek finds all of them in two reads.
+ * Refuses blocks that do not lie back to back, counts that the file has no room for, and sums that do not agree. */
+#include "footer.h"
+
+#include <inttypes.h>
+
+/* The least a block can take: a header and one section each, in units of the smallest alignment. A bound on how many
+ * blocks fit a file, and so on every product below. */
+#define LEAST_DICT_BLOCK  192u
+#define LEAST_CHUNK_BLOCK 384u
+
+static const uint8_t zero[38];
+
+void fp_file_header_write(const fp_file_header *file, uint8_t *out) {
+    memset(out, 0, FP_FILE_HEADER);
+    memcpy(out, FP_FILE_MAGIC, 8);
+    fp_store16(out + 8, FP_VERSION_MAJOR);
+    fp_store16(out + 10, FP_VERSION_MINOR);
+    fp_store32(out + 12, file->alignment);
+    out[16] = file->has_framing != 0;
+    out[17] = file->has_framing ? file->separator : 0;
+    fp_store64(out + 56, fp_checksum(out, 56));
+}
+
+fastpair_status fp_file_header_read(const uint8_t *in, fp_file_header *file, fastpair_error *error) {
+    *file = (fp_file_header){fp_load32(in + 12), in[16], in[17]};
+    if (memcmp(in, FP_FILE_MAGIC, 8) != 0)
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, 0,
+                       "this is no fastpair column: its first bytes are others");
+    if (fp_load64(in + 56) != fp_checksum(in, 56))
+        return fp_fail(
+            error, FASTPAIR_ERROR_CORRUPT, 56,
+            "file header checksum mismatch (offset 56): the file is damaged; restore it from a copy");
+    if (fp_load16(in + 8) != FP_VERSION_MAJOR || fp_load16(in + 10) != FP_VERSION_MINOR)
+        return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, 8,
+                       "the file has format version %u.%u and this library reads %u.%u; use a newer library",
+                       fp_load16(in + 8), fp_load16(in + 10), FP_VERSION_MAJOR, FP_VERSION_MINOR);
+    if (file->alignment != 64 && file->alignment != 4096)
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, 12,
+                       "file header: the alignment (offset 12) is %" PRIu32 ", not 64 or 4096",
+                       file->alignment);
+    if (file->has_framing > 1 || (!file->has_framing && file->separator))
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, 16,
+                       "file header: the framing fields (offset 16) are wrong");
+    if (memcmp(in + 18, zero, 38) != 0)
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, 18,
+                       "file header: a field that must be zero (offset 18..55) is not");
+    return FASTPAIR_OK;
+}
+
+void fp_footer_write(const fp_footer *footer, const fp_dict_entry *dictionaries, const fp_chunk_entry *chunks,
+                     uint64_t position, uint8_t *out) {
+    uint64_t size = fp_footer_size(footer->dictionaries, footer->chunks);
+    memset(out, 0, FP_FOOTER_HEADER);
+    uint8_t *entry = out + FP_FOOTER_HEADER;
+    for (uint64_t i = 0; i < footer->dictionaries; i++, entry += FP_FOOTER_DICT_ENTRY) {
+        fp_store64(entry, dictionaries[i].position);
+        fp_store64(entry + 8, dictionaries[i].block_bytes);
+        fp_store64(entry + 16, dictionaries[i].tokens_in_use); /* 4 bytes, then 4 zero ones */
+    }
+    for (uint64_t i = 0; i < footer->chunks; i++, entry += FP_FOOTER_CHUNK_ENTRY) {
+        fp_store64(entry, chunks[i].position);
+        fp_store64(entry + 8, chunks[i].block_bytes);
+        fp_store64(entry + 16, chunks[i].rows);
+        fp_store64(entry + 24, chunks[i].decoded_bytes);
+    }
+    fp_store32(out, FP_KIND_FOOTER);
+    fp_store32(out + 4, FP_FOOTER_HEADER);
+    fp_store64(out + 8, size);
+    fp_store64(out + 16, footer->dictionaries);
+    fp_store64(out + 24, footer->chunks);
+    fp_store64(out + 32, footer->rows);
+    fp_store64(out + 40, footer->nulls);
+    fp_store64(out + 48, footer->codes);
+    fp_store64(out + 56, footer->decoded_bytes);
+    out[64] = footer->final_separator != 0;
+    fp_store64(out + 72, fp_checksum(out + FP_FOOTER_HEADER, size - FP_FOOTER_HEADER));
+    fp_store64(out + 104, fp_checksum(out, 104));
+
+    uint8_t *trailer = out + size;
+    fp_store64(trailer, position);
+    fp_store64(trailer + 8, position + size + FP_TRAILER);
+    fp_store64(trailer + 16, fp_checksum(trailer, 16));
+    memcpy(trailer + 24, FP_TAIL_MAGIC, 8);
+}
+
+#define REFUSE(condition, where, text)                                                                       \
+    if (condition)                                                                                           \
+    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, (where), "footer: " text " (offset %" PRIu64 ")", (where))
+
+fastpair_status fp_footer_read(const uint8_t *header, uint64_t position, const fp_file_header *file,
+                               fp_footer *footer, fastpair_error *error) {
+    *footer = (fp_footer){.dictionaries = fp_load64(header + 16),
+                          .chunks = fp_load64(header + 24),
+                          .rows = fp_load64(header + 32),
+                          .nulls = fp_load64(header + 40),
+                          .codes = fp_load64(header + 48),
+                          .decoded_bytes = fp_load64(header + 56),
+                          .final_separator = header[64],
+                          .entries_checksum = fp_load64(header + 72)};
+    REFUSE(fp_load32(header) != FP_KIND_FOOTER, position, "it is not where the trailer says");
+    REFUSE(fp_load32(header + 4) != FP_FOOTER_HEADER, position + 4, "its header has a wrong size");
+    REFUSE(fp_load64(header + 104) != fp_checksum(header, 104), position + 104,
+           "header checksum mismatch: the file is damaged; restore it from a copy");
+    REFUSE(memcmp(header + 65, zero, 7) != 0 || memcmp(header + 80, zero, 24) != 0, position + 65,
+           "a field that must be zero is not");
+    REFUSE(footer->final_separator > 1 || (footer->final_separator && !file->has_framing), position + 64,
+           "the final separator is neither 0 nor 1, or there is no framing");
+    REFUSE(footer->dictionaries > position / LEAST_DICT_BLOCK ||
+               footer->chunks > position / LEAST_CHUNK_BLOCK,
+           position + 16, "there are more blocks than the file has room for");
+    /* Both counts are now below 2^57, so fp_footer_size cannot overflow. */
+    REFUSE(fp_load64(header + 8) != fp_footer_size(footer->dictionaries, footer->chunks), position + 8,
+           "its size does not follow from its counts");
+    return FASTPAIR_OK;
+}
+
+fp_dict_entry fp_footer_dict(const uint8_t *entries, uint64_t i) {
+    const uint8_t *entry = entries + i * FP_FOOTER_DICT_ENTRY;
+    return (fp_dict_entry){fp_load64(entry), fp_load64(entry + 8), fp_load32(entry + 16)};
+}
+
+fp_chunk_entry fp_footer_chunk(const uint8_t *entries, const fp_footer *footer, uint64_t i) {
+    const uint8_t *entry = entries + footer->dictionaries * FP_FOOTER_DICT_ENTRY + i * FP_FOOTER_CHUNK_ENTRY;
+    return (fp_chunk_entry){fp_load64(entry), fp_load64(entry + 8), fp_load64(entry + 16),
+                            fp_load64(entry + 24)};
+}
+
+fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t position, const fp_file_header *file,
+                                        const fp_footer *footer, fastpair_error *error) {
+    uint64_t begin = position + FP_FOOTER_HEADER, cursor = fp_first_block(file->alignment);
+    uint64_t size = fp_footer_size(footer->dictionaries, footer->chunks) - FP_FOOTER_HEADER;
+    REFUSE(footer->entries_checksum != fp_checksum(entries, size), begin,
+           "entries checksum mismatch: the file is damaged; restore it from a copy");
+    uint64_t dict = 0, chunk = 0, rows = 0, decoded = 0;
+    while (dict < footer->dictionaries || chunk < footer->chunks) {
+        uint64_t where = begin + dict * FP_FOOTER_DICT_ENTRY, block_bytes;
+        fp_dict_entry next = {0};
+        if (dict < footer->dictionaries) next = fp_footer_dict(entries, dict);
+        if (dict < footer->dictionaries && next.position == cursor) {
+            REFUSE(fp_load32(entries + dict * FP_FOOTER_DICT_ENTRY + 20), where + 20,
+                   "a field that must be zero is not");
+            block_bytes = next.block_bytes;
+            dict++;
+        } else {
+            where = begin + footer->dictionaries * FP_FOOTER_DICT_ENTRY + chunk * FP_FOOTER_CHUNK_ENTRY;
+            REFUSE(chunk == footer->chunks, where, "blocks are not back to back");
+            fp_chunk_entry entry = fp_footer_chunk(entries, footer, chunk++);
+            REFUSE(entry.position != cursor, where, "blocks are not back to back");
+            block_bytes = entry.block_bytes;
+            REFUSE(entry.rows < 1 || entry.rows > FP_MAX_CHUNK_ROWS ||
+                       entry.decoded_bytes > FP_MAX_CHUNK_BYTES,
+                   where + 16, "a chunk is larger than chunks can be");
+            /* Fewer than 2^55 chunks of below 2^28 rows could pass 2^64, but not within a file that exists: each
+             * has a block of 384 bytes behind which the cursor moves. Checked all the same. */
+            REFUSE(__builtin_add_overflow(rows, entry.rows, &rows) ||
+                       __builtin_add_overflow(decoded, entry.decoded_bytes, &decoded),
+                   where + 16, "sums do not fit 64 bits");
+        }
+        REFUSE(block_bytes < LEAST_DICT_BLOCK || block_bytes % file->alignment ||
+                   block_bytes > position - cursor,
+               where + 8, "a block does not fit between the one before and the footer");
+        cursor += block_bytes;
+    }
+    REFUSE(cursor != position, position, "it does not begin where the last block ends");
+    REFUSE(rows != footer->rows, position + 32, "the chunks' rows do not add up to the total");
+    REFUSE(decoded != footer->decoded_bytes, position + 56, "the chunks' bytes do not add up to the total");
+    return FASTPAIR_OK;
+}
+#undef REFUSE
+
+fastpair_status fp_trailer_read(const uint8_t *in, uint64_t size, const fp_file_header *file,
+                                uint64_t *position, fastpair_error *error) {
+    uint64_t claimed = fp_load64(in + 8), at = size - FP_TRAILER;
+    *position = fp_load64(in);
+    if (memcmp(in + 24, FP_TAIL_MAGIC, 8) != 0)
+        return fp_fail(
+            error, FASTPAIR_ERROR_CORRUPT, at,
+            "there is no trailer at the file's end: the file was cut short or something was appended");
+    if (fp_load64(in + 16) != fp_checksum(in, 16))
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, at,
+                       "trailer checksum mismatch (offset %" PRIu64
+                       "): the file is damaged; restore it from a copy",
+                       at);
+    if (claimed != size)
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, at + 8,
+                       "the trailer says that the file has %" PRIu64 " bytes, but it has %" PRIu64, claimed,
+                       size);
+    if (*position % file->alignment || *position < fp_first_block(file->alignment) ||
+        size < FP_FOOTER_HEADER + FP_TRAILER || *position > size - FP_FOOTER_HEADER - FP_TRAILER)
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, at,
+                       "the trailer (offset %" PRIu64 ") puts the footer where none can be", at);
+    return FASTPAIR_OK;
+}

@@ -1,0 +1,80 @@
+/* footer.h - what stands around the blocks of a file: file header, footer and trailer (docs/format.md, 1 and 4). */
+#ifndef FP_FOOTER_H
+#define FP_FOOTER_H
+
+#include "error.h"
+#include "format.h"
+
+/* ---------------------------------------------------------------- file header */
+
+typedef struct fp_file_header {
+    uint32_t alignment; /* 64 or 4096 */
+    int has_framing;
+    uint8_t separator; /* 0 without framing */
+} fp_file_header;
+
+/* Writes 64 bytes. With an alignment of 4096 the caller fills the gap to the first block with zeros. */
+void fp_file_header_write(const fp_file_header *file, uint8_t *out);
+
+/* Parses 64 untrusted bytes. UNSUPPORTED for another version, CORRUPT for everything else. */
+fastpair_status fp_file_header_read(const uint8_t *in, fp_file_header *file, fastpair_error *error);
+
+/* File offset of the first block. */
+static inline uint64_t fp_first_block(uint32_t alignment) { return fp_align(FP_FILE_HEADER, alignment); }
+
+/* ---------------------------------------------------------------- footer and trailer */
+
+typedef struct fp_dict_entry {
+    uint64_t position; /* file offset of the block */
+    uint64_t block_bytes;
+    uint32_t tokens_in_use; /* that occur in the dictionary's chunks */
+} fp_dict_entry;
+
+typedef struct fp_chunk_entry {
+    uint64_t position;
+    uint64_t block_bytes;
+    uint64_t rows;
+    uint64_t decoded_bytes;
+} fp_chunk_entry;
+
+typedef struct fp_footer {
+    uint64_t dictionaries;
+    uint64_t chunks;
+    uint64_t rows;
+    uint64_t nulls;
+    uint64_t codes;
+    uint64_t decoded_bytes;
+    int final_separator;
+    uint64_t entries_checksum; /* set by reading; writing computes it */
+} fp_footer;
+
+/* Bytes of the footer block without the trailer; what was written or read has made sure the product fits. */
+static inline uint64_t fp_footer_size(uint64_t dictionaries, uint64_t chunks) {
+    return FP_FOOTER_HEADER + dictionaries * FP_FOOTER_DICT_ENTRY + chunks * FP_FOOTER_CHUNK_ENTRY;
+}
+
+/* Writes footer and trailer, fp_footer_size + FP_TRAILER bytes, for a footer at file offset `position`. The arrays
+ * have footer->dictionaries and footer->chunks entries, in file order. */
+void fp_footer_write(const fp_footer *footer, const fp_dict_entry *dictionaries, const fp_chunk_entry *chunks,
+                     uint64_t position, uint8_t *out);
+
+/* Parses the 112 bytes of the footer's header, found at file offset `position`. The counts that come out are no
+ * larger than `position` has room for blocks, so arrays made for them are bounded by the file. */
+fastpair_status fp_footer_read(const uint8_t *header, uint64_t position, const fp_file_header *file,
+                               fp_footer *footer, fastpair_error *error);
+
+/* Checks the entries (fp_footer_size - 112 bytes) of a footer that fp_footer_read accepted: checksum, zero fields,
+ * blocks back to back from the first one to the footer, sums. Nothing of the blocks themselves is read. */
+fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t position, const fp_file_header *file,
+                                        const fp_footer *footer, fastpair_error *error);
+
+/* Entry i of entries in memory. */
+fp_dict_entry fp_footer_dict(const uint8_t *entries, uint64_t i);
+fp_chunk_entry fp_footer_chunk(const uint8_t *entries, const fp_footer *footer, uint64_t i);
+
+/* Parses the 32 bytes at the end of a file of `size` bytes. *position gets the footer's offset: a multiple of the
+ * alignment with room for a footer header and the trailer behind. */
+fastpair_status fp_trailer_read(const uint8_t *in, uint64_t size, const fp_file_header *file,
+                                uint64_t *position, fastpair_error *error);
+
+#endif

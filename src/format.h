@@ -1,0 +1,76 @@
+/* format.h - the numbers of docs/format.md and little-endian access. */
+#ifndef FP_FORMAT_H
+#define FP_FORMAT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "fastpair needs a little-endian machine"
+#endif
+
+#define FP_FILE_MAGIC                                                                                        \
+    "\x89"                                                                                                   \
+    "FPC\r\n\x1a\n"
+#define FP_TAIL_MAGIC                                                                                        \
+    "FPC\n\x1a"                                                                                              \
+    "END"
+#define FP_KIND_DICTIONARY 0x49445046u /* "FPDI" */
+#define FP_KIND_CHUNK      0x48435046u /* "FPCH" */
+#define FP_KIND_FOOTER     0x54465046u /* "FPFT" */
+
+#define FP_VERSION_MAJOR 1u
+#define FP_VERSION_MINOR 0u
+
+#define FP_FILE_HEADER        64u
+#define FP_DICT_HEADER        96u
+#define FP_CHUNK_HEADER       320u
+#define FP_FOOTER_HEADER      112u
+#define FP_FOOTER_DICT_ENTRY  24u
+#define FP_FOOTER_CHUNK_ENTRY 32u
+#define FP_TRAILER            32u
+#define FP_RUN_ENTRY          8u
+#define FP_LENGTH_ENTRY       16u
+
+#define FP_LENGTH_BLOCK    256u /* rows in a block of the row-length section */
+#define FP_NO_DICTIONARY   UINT32_MAX
+#define FP_MAX_CHUNK_ROWS  (1ull << 28)
+#define FP_MAX_CHUNK_BYTES 0xffffffffull
+#define FP_MIN_BATCH       32u
+#define FP_MAX_BATCH       1024u
+
+static inline uint16_t fp_load16(const void *p) {
+    uint16_t v;
+    memcpy(&v, p, 2);
+    return v;
+}
+static inline uint32_t fp_load32(const void *p) {
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return v;
+}
+static inline uint64_t fp_load64(const void *p) {
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return v;
+}
+static inline void fp_store16(void *p, uint16_t v) { memcpy(p, &v, 2); }
+static inline void fp_store32(void *p, uint32_t v) { memcpy(p, &v, 4); }
+static inline void fp_store64(void *p, uint64_t v) { memcpy(p, &v, 8); }
+
+/* Rounds up to a multiple of a power of two; the caller has made sure it does not overflow. */
+static inline uint64_t fp_align(uint64_t value, uint64_t alignment) {
+    return (value + alignment - 1) & ~(alignment - 1);
+}
+
+/* G, the batches per sidecar group: the largest power of two with batch * G <= 4096. */
+static inline uint32_t fp_group_batches(uint32_t batch_codes) {
+    uint32_t group = 1;
+    while (batch_codes * group * 2 <= 4096) group *= 2;
+    return group;
+}
+
+/* XXH3-64, seed 0 (checksum.c). An empty section's hash is 0 by definition. */
+uint64_t fp_checksum(const void *data, uint64_t size);
+
+#endif

@@ -1,0 +1,222 @@
+/* batch.c - laying out columns for decoding. In: open columns. Out: every size and place on the device, computed on the host from
+ * headers alone. Dictionaries that several columns share are laid out once. Refuses nothing that opened as a column, but for
+ * counts no launch can hold. */
+#include "batch.h"
+
+#include "options.h"
+#include "sidecar.h"
+
+#include <string.h>
+
+#define NULL_ARGUMENT(condition, names)                                                                      \
+    if (condition)                                                                                           \
+    return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION, names " must not be NULL")
+
+void fastpair_gpu_batch_free(fastpair_gpu_batch *batch) {
+    if (!batch) return;
+    fastpair_allocator allocator = batch->allocator;
+    fp_release(&allocator, batch->columns);
+    fp_release(&allocator, batch->chunks);
+    fp_release(&allocator, batch->dicts);
+    fp_release(&allocator, batch->plane_offset);
+    fp_release(&allocator, batch->dict_of_chunk);
+    fp_release(&allocator, batch->tables);
+    fp_release(&allocator, batch);
+}
+
+/* The number of a dictionary among the distinct ones; adds it if it is new. The same block bytes are the same dictionary. */
+static uint32_t dict_number(fastpair_gpu_batch *batch, const fp_dict *dict) {
+    for (uint64_t i = 0; i < batch->dict_count; i++) {
+        const fp_dict *other = batch->dicts[i];
+        if (other == dict) return (uint32_t)i;
+        if (other->code_bits == dict->code_bits && other->code_slots == dict->code_slots &&
+            other->run_count == dict->run_count && other->bytes_size == dict->bytes_size &&
+            other->class_shift == dict->class_shift && other->hot_slots == dict->hot_slots &&
+            memcmp(other->runs, dict->runs, dict->run_count * sizeof *dict->runs) == 0 &&
+            memcmp(other->bytes, dict->bytes, (size_t)dict->bytes_size) == 0)
+            return (uint32_t)i;
+    }
+    batch->dicts[batch->dict_count] = dict;
+    return (uint32_t)batch->dict_count++;
+}
+
+/* Lists columns, chunks and dictionaries; output offsets and row slots. */
+static void collect(fastpair_gpu_batch *batch, const fastpair_column *const *columns,
+                    const uint64_t *device_images) {
+    uint64_t next = 0;
+    for (uint64_t c = 0; c < batch->column_count; c++) {
+        const fastpair_column *column = columns[c];
+        batch->columns[c] = (fp_batch_column){column, batch->output_bytes, next, batch->row_slots};
+        batch->output_bytes = fp_device_align(batch->output_bytes + column->totals.decoded_bytes);
+        batch->row_slots += column->totals.rows + 1;
+        for (uint64_t i = 0; i < column->totals.chunks; i++, next++) {
+            const fp_chunk *chunk = &column->chunks[i];
+            fp_batch_chunk *placed = &batch->chunks[next];
+            *placed = (fp_batch_chunk){.chunk = chunk, .block = column->image + chunk->position};
+            if (device_images && device_images[c]) placed->on_device = device_images[c] + chunk->position;
+            const fp_section *first = &chunk->sections[FP_SECTION_CODES];
+            const fp_section *last = &chunk->sections[FP_SECTION_LENGTHS]; /* never empty: a chunk has rows */
+            placed->first_section = first->size ? first->offset : last->offset;
+            placed->section_bytes = last->offset + last->size - placed->first_section;
+            batch->dict_of_chunk[next] =
+                chunk->coded ? dict_number(batch, &column->dictionaries[chunk->dictionary].dict) : 0;
+        }
+    }
+}
+
+static fp_column_shape shape_of(const fastpair_gpu_batch *batch) {
+    fp_column_shape shape = {0};
+    for (uint64_t i = 0; i < batch->chunk_count; i++) {
+        const fp_chunk *chunk = batch->chunks[i].chunk;
+        if (!chunk->coded) continue;
+        if (!shape.code_bits) shape.batch_codes = chunk->batch_codes;
+        if (shape.batch_codes != chunk->batch_codes) shape.batch_codes = 0;
+        const fp_gpu_dict dict = fp_planes_describe(batch->dicts[batch->dict_of_chunk[i]], 0);
+        if (dict.code_bits > shape.code_bits) shape.code_bits = dict.code_bits;
+        if (dict.max_length > shape.max_length) shape.max_length = dict.max_length;
+        for (int length = 0; length < 16; length++) shape.codes_by_length[length] += chunk->by_length[length];
+    }
+    return shape;
+}
+
+/* A kernel asked for by name must suit the tokens and, if it keeps the dictionary in shared memory, its size. */
+static fastpair_status check_kernel(fastpair_gpu_batch *batch, const fp_column_shape *shape,
+                                    fastpair_error *error) {
+    const fp_kernel *kernel = &fp_kernel_table()[batch->kernel];
+    for (uint64_t d = 0; d < batch->dict_count; d++)
+        if (batch->dicts[d]->code_slots > batch->most_slots) batch->most_slots = batch->dicts[d]->code_slots;
+    if (shape->max_length > kernel->max_token ||
+        kernel->static_shared + fp_kernel_dynamic_shared(kernel, batch->most_slots) >
+            batch->gpu->info.shared_per_block)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "kernel \"%s\" cannot decode these columns: tokens of %u bytes, %u codes",
+                       kernel->name, shape->max_length, batch->most_slots);
+    return FASTPAIR_OK;
+}
+
+/* Gives everything its device offset. */
+static void place(fastpair_gpu_batch *batch, int regenerate) {
+    uint32_t lane_codes = fp_kernel_table()[batch->kernel].codes_per_lane;
+    uint64_t offset = fp_device_align(batch->chunk_count * sizeof(fp_gpu_chunk));
+    batch->dict_table = offset;
+    offset = fp_device_align(offset + batch->dict_count * sizeof(fp_gpu_dict));
+    for (uint64_t d = 0; d < batch->dict_count; d++) {
+        batch->plane_offset[d] = offset;
+        offset += fp_planes_size(batch->dicts[d]);
+    }
+    batch->table_bytes = offset;
+    for (uint64_t i = 0; i < batch->chunk_count; i++) {
+        fp_batch_chunk *placed = &batch->chunks[i];
+        if (!placed->chunk->coded || (!regenerate && 32 * lane_codes % placed->chunk->batch_codes == 0))
+            continue;
+        placed->positions = offset;
+        offset = fp_device_align(offset + fp_kernel_batches(placed->chunk, lane_codes) * sizeof(uint32_t));
+        batch->regenerates = 1;
+    }
+    for (uint64_t i = 0; i < batch->chunk_count; i++) {
+        fp_batch_chunk *placed = &batch->chunks[i];
+        if (placed->on_device) continue;
+        placed->device_offset = offset;
+        offset = fp_device_align(offset + placed->section_bytes);
+    }
+    batch->device_bytes = offset;
+}
+
+static fastpair_status lay_out(fastpair_gpu_batch *batch, const fastpair_column *const *columns,
+                               const fastpair_gpu_batch_options *options, fastpair_error *error) {
+    const fastpair_allocator *allocator = &batch->allocator;
+    uint64_t dicts = 0;
+    for (uint64_t c = 0; c < batch->column_count; c++) {
+        batch->chunk_count += columns[c]->totals.chunks;
+        dicts += columns[c]->totals.dictionaries;
+    }
+    if (batch->chunk_count > UINT32_MAX)
+        return fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION, "too many chunks for one batch");
+    batch->columns = fp_allocate(allocator, batch->column_count, sizeof *batch->columns);
+    batch->chunks = fp_allocate(allocator, batch->chunk_count, sizeof *batch->chunks);
+    batch->dict_of_chunk = fp_allocate(allocator, batch->chunk_count, sizeof *batch->dict_of_chunk);
+    batch->dicts = fp_allocate(allocator, dicts, sizeof *batch->dicts);
+    batch->plane_offset = fp_allocate(allocator, dicts, sizeof *batch->plane_offset);
+    if (!batch->columns || !batch->chunks || !batch->dict_of_chunk || !batch->dicts || !batch->plane_offset)
+        return fp_fail_memory(error, batch->chunk_count * sizeof *batch->chunks);
+    collect(batch, columns, options->device_images);
+    fastpair_status status;
+
+    fp_column_shape shape = shape_of(batch);
+    batch->kernel = options->kernel
+                        ? fp_kernel_find(options->kernel)
+                        : fp_select_kernel(&shape, &batch->gpu->info, !options->regenerate_sidecar);
+    if (batch->kernel == FP_KERNELS)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "no kernel is called \"%s\"; fastpair_gpu_kernel_name lists them", options->kernel);
+    if ((status = check_kernel(batch, &shape, error))) return status;
+    place(batch, options->regenerate_sidecar);
+
+    batch->tables = fp_allocate_zero(allocator, batch->table_bytes, 1);
+    if (!batch->tables) return fp_fail_memory(error, batch->table_bytes);
+    for (uint64_t d = 0; d < batch->dict_count && !status; d++)
+        status = fp_planes_write(batch->dicts[d], batch->tables + batch->plane_offset[d], allocator, error);
+    return status;
+}
+
+fastpair_status fastpair_gpu_batch_create(fastpair_gpu *gpu, const fastpair_column *const *columns,
+                                          uint64_t count, const fastpair_gpu_batch_options *options,
+                                          fastpair_gpu_batch **result, fastpair_error *error) {
+    NULL_ARGUMENT(!gpu || !result || (count && !columns), "gpu, columns and batch");
+    *result = NULL;
+    for (uint64_t c = 0; c < count; c++) NULL_ARGUMENT(!columns[c], "columns");
+    fastpair_gpu_batch_options given;
+    fastpair_status status = fp_options_copy(options, &given, sizeof given, error);
+    if (status) return status;
+    for (uint64_t c = 0; c < count && given.device_images; c++)
+        if (given.device_images[c] % 64)
+            return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                           "device image %llu is not at a multiple of 64", (unsigned long long)c);
+    fastpair_gpu_batch *batch = fp_allocate_zero(&gpu->allocator, 1, sizeof *batch);
+    if (!batch) return fp_fail_memory(error, sizeof *batch);
+    batch->gpu = gpu;
+    batch->allocator = gpu->allocator;
+    batch->column_count = count;
+    status = lay_out(batch, columns, &given, error);
+    if (status)
+        fastpair_gpu_batch_free(batch);
+    else
+        *result = batch;
+    return status;
+}
+
+fastpair_status fastpair_gpu_batch_get_info(const fastpair_gpu_batch *batch, fastpair_gpu_batch_info *info,
+                                            fastpair_error *error) {
+    NULL_ARGUMENT(!batch || !info, "batch and info");
+    if (info->struct_size < sizeof info->struct_size)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "info->struct_size must be set");
+    fastpair_gpu_batch_info full = {.struct_size = sizeof full,
+                                    .chunks = batch->chunk_count,
+                                    .rows = batch->row_slots - batch->column_count,
+                                    .device_bytes = batch->device_bytes,
+                                    .table_bytes = batch->table_bytes,
+                                    .output_bytes = batch->output_bytes};
+    strncpy(full.kernel, fp_kernel_table()[batch->kernel].name, sizeof full.kernel - 1);
+    size_t size = info->struct_size < sizeof full ? info->struct_size : sizeof full;
+    memcpy(info, &full, size);
+    info->struct_size = size;
+    return FASTPAIR_OK;
+}
+
+fastpair_status fastpair_gpu_batch_get_column(const fastpair_gpu_batch *batch, uint64_t column,
+                                              uint64_t *output_offset, uint64_t *output_bytes,
+                                              uint64_t *first_chunk, fastpair_error *error) {
+    NULL_ARGUMENT(!batch, "batch");
+    if (column >= batch->column_count)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "column %llu is not in a batch of %llu", (unsigned long long)column,
+                       (unsigned long long)batch->column_count);
+    const fp_batch_column *placed = &batch->columns[column];
+    if (output_offset) *output_offset = placed->output_offset;
+    if (output_bytes) *output_bytes = placed->column->totals.decoded_bytes;
+    if (first_chunk) *first_chunk = placed->first_chunk;
+    return FASTPAIR_OK;
+}
+
+const char *fastpair_gpu_kernel_name(uint32_t i) { return i < FP_KERNELS ? fp_kernel_table()[i].name : NULL; }

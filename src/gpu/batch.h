@@ -1,0 +1,70 @@
+/* batch.h - columns laid out for one launch: the host's copy of all tables and where everything lies on the device. */
+#ifndef FP_GPU_BATCH_H
+#define FP_GPU_BATCH_H
+
+#include "column.h"
+#include "device.h"
+#include "kernels/params.h"
+#include "select.h"
+
+/* Everything in device memory starts at a multiple of this. */
+#define FP_DEVICE_ALIGNMENT 256u
+
+/* A chunk's place: where its sections go, and where they come from. */
+typedef struct fp_batch_chunk {
+    const fp_chunk *chunk;
+    const uint8_t *block;   /* in the column's image, host memory */
+    uint64_t first_section; /* offset in the block of the first section that decoding needs... */
+    uint64_t section_bytes; /* ...and how many bytes from there on */
+    uint64_t device_offset; /* of these bytes in the batch's device memory; unused if on_device */
+    uint64_t on_device;     /* device address of the block in an image already there; 0: uploaded */
+    uint64_t positions;     /* device offset of its regenerated positions; 0: it uses the sidecar */
+} fp_batch_chunk;
+
+typedef struct fp_batch_column {
+    const fastpair_column *column;
+    uint64_t output_offset;
+    uint64_t first_chunk;
+    uint64_t first_row_slot; /* of its row offsets: rows + 1 entries for each column before it */
+} fp_batch_column;
+
+/* Device memory, in order: tables (chunks, dictionaries, planes), positions, sections. */
+struct fastpair_gpu_batch {
+    fastpair_gpu *gpu;
+    fastpair_allocator allocator;
+    fp_batch_column *columns;
+    uint64_t column_count;
+    fp_batch_chunk *chunks;
+    uint64_t chunk_count;
+    const fp_dict **dicts;  /* distinct ones */
+    uint64_t *plane_offset; /* of each, in device memory */
+    uint64_t dict_count;
+    uint32_t *dict_of_chunk;
+    uint8_t *tables;     /* table_bytes, as they go to the device */
+    uint64_t dict_table; /* device offset of the dictionary table; the chunk table is at 0 */
+    uint64_t table_bytes;
+    uint64_t device_bytes;
+    uint64_t output_bytes;
+    uint64_t row_slots;
+    uint32_t kernel;
+    uint32_t most_slots;    /* of any dictionary */
+    int regenerates;        /* some chunk's positions are computed at decode */
+    uint64_t device_memory; /* 0 until the tables are uploaded */
+};
+
+static inline uint64_t fp_device_align(uint64_t value) { return fp_align(value, FP_DEVICE_ALIGNMENT); }
+
+/* Batches of `codes_per_lane` * 32 codes in a chunk. */
+static inline uint64_t fp_kernel_batches(const fp_chunk *chunk, uint32_t codes_per_lane) {
+    return (chunk->codes + 32 * codes_per_lane - 1) / (32 * codes_per_lane);
+}
+
+/* Bytes of a dictionary's planes on the device, and their contents (planes.c). Each plane has an entry for each slot. */
+uint64_t fp_planes_size(const fp_dict *dict);
+fastpair_status fp_planes_write(const fp_dict *dict, uint8_t *planes, const fastpair_allocator *allocator,
+                                fastpair_error *error);
+
+/* The dictionary's entry in the device's table, for planes at device address `planes`. */
+fp_gpu_dict fp_planes_describe(const fp_dict *dict, uint64_t planes);
+
+#endif

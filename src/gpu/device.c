@@ -1,0 +1,145 @@
+/* device.c - finding a GPU and loading the kernels. In: a device number. Out: fastpair_gpu. The primary context is retained, the
+ * one the CUDA runtime and everything built on it use, so device memory and streams of the caller's just work. Refuses GPUs older
+ * than compute capability 8.0. */
+#include "device.h"
+
+#include "options.h"
+
+#include <string.h>
+
+fastpair_status fp_gpu_push(const fastpair_gpu *gpu, fastpair_error *error) {
+    fp_cu_result result = gpu->driver.context_push(gpu->context);
+    return result ? fp_driver_fail(&gpu->driver, result, "entering the device's context", error)
+                  : FASTPAIR_OK;
+}
+
+void fp_gpu_pop(const fastpair_gpu *gpu) {
+    fp_cu_context ignored;
+    gpu->driver.context_pop(&ignored);
+}
+
+static fastpair_status read_info(fastpair_gpu *gpu, fastpair_error *error) {
+    const fp_driver *driver = &gpu->driver;
+    fastpair_gpu_info *info = &gpu->info;
+    int threads = 0;
+    size_t memory = 0;
+    const struct {
+        int attribute;
+        void *value;
+    } attributes[] = {
+        {FP_CU_COMPUTE_MAJOR, &info->compute_major},
+        {FP_CU_COMPUTE_MINOR, &info->compute_minor},
+        {FP_CU_MULTIPROCESSORS, &info->multiprocessors},
+        {FP_CU_MAX_THREADS_PER_MULTIPROCESSOR, &threads},
+        {FP_CU_MAX_REGISTERS_PER_MULTIPROCESSOR, &info->registers_per_multiprocessor},
+        {FP_CU_MAX_SHARED_PER_MULTIPROCESSOR, &info->shared_per_multiprocessor},
+        {FP_CU_MAX_SHARED_PER_BLOCK_OPTIN, &info->shared_per_block},
+        {FP_CU_RESERVED_SHARED_PER_BLOCK, &info->shared_reserved_per_block},
+    };
+    info->struct_size = sizeof *info;
+    fp_cu_result result = driver->device_name(info->name, sizeof info->name, gpu->device);
+    if (!result) result = driver->driver_version(&info->driver_version);
+    if (!result) result = driver->device_memory(&memory, gpu->device);
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes && !result; i++)
+        result = driver->device_attribute(attributes[i].value, attributes[i].attribute, gpu->device);
+    if (result) return fp_driver_fail(driver, result, "reading the device's properties", error);
+    info->memory_bytes = memory;
+    info->warps_per_multiprocessor = (uint32_t)threads / 32;
+    return FASTPAIR_OK;
+}
+
+static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
+    const fp_driver *driver = &gpu->driver;
+    fp_cu_result result = driver->module_load(&gpu->module, fp_kernel_image());
+    if (result) return fp_driver_fail(driver, result, "loading the kernels", error);
+    for (uint32_t i = 0; i < FP_KERNELS && !result; i++) {
+        const fp_kernel *kernel = &fp_kernel_table()[i];
+        result = driver->module_function(&gpu->kernels[i], gpu->module, kernel->symbol);
+        if (!result && kernel->dictionary_shared)
+            result = driver->function_set(gpu->kernels[i], FP_CU_FUNCTION_MAX_DYNAMIC_SHARED,
+                                          (int)(gpu->info.shared_per_block - kernel->static_shared));
+    }
+    if (!result) result = driver->module_function(&gpu->row_offsets, gpu->module, FP_SYMBOL_ROW_OFFSETS);
+    if (!result)
+        result = driver->module_function(&gpu->measure_batches, gpu->module, FP_SYMBOL_MEASURE_BATCHES);
+    if (!result) result = driver->module_function(&gpu->scan_batches, gpu->module, FP_SYMBOL_SCAN_BATCHES);
+    return result ? fp_driver_fail(driver, result, "finding a kernel", error) : FASTPAIR_OK;
+}
+
+/* From an opened driver to loaded kernels. */
+static fastpair_status start_device(fastpair_gpu *gpu, int ordinal, fastpair_error *error) {
+    const fp_driver *driver = &gpu->driver;
+    int count = 0;
+    fp_cu_result result = driver->init(0);
+    if (!result) result = driver->device_count(&count);
+    if (result) return fp_driver_fail(driver, result, "starting the driver", error);
+    if (ordinal < 0 || ordinal >= count)
+        return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+                       "no GPU %d: the driver sees %d of them, numbered from 0", ordinal, count);
+    if ((result = driver->device_get(&gpu->device, ordinal)))
+        return fp_driver_fail(driver, result, "opening the device", error);
+    fastpair_status status = read_info(gpu, error);
+    if (status) return status;
+    if (gpu->info.compute_major < 8)
+        return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+                       "GPU %d (%s) has compute capability %d.%d; the kernels need 8.0 or later", ordinal,
+                       gpu->info.name, gpu->info.compute_major, gpu->info.compute_minor);
+    if ((result = driver->context_retain(&gpu->context, gpu->device)))
+        return fp_driver_fail(driver, result, "retaining the device's primary context", error);
+    if ((status = fp_gpu_push(gpu, error))) return status;
+    status = load_kernels(gpu, error);
+    fp_gpu_pop(gpu);
+    return status;
+}
+
+fastpair_status fastpair_gpu_open(const fastpair_gpu_options *options, fastpair_gpu **result,
+                                  fastpair_error *error) {
+    if (!result)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION, "gpu must not be NULL");
+    *result = NULL;
+    fastpair_gpu_options given;
+    fastpair_allocator allocator;
+    fastpair_status status = fp_options_copy(options, &given, sizeof given, error);
+    if (!status) status = fp_allocator_resolve(&given.allocator, &allocator, error);
+    if (status) return status;
+    if (!fp_kernel_image())
+        return fp_fail(
+            error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+            "no GPU: this library was built without kernels; build it where nvcc is installed, or decode on "
+            "the CPU");
+    fastpair_gpu *gpu = fp_allocate_zero(&allocator, 1, sizeof *gpu);
+    if (!gpu) return fp_fail_memory(error, sizeof *gpu);
+    gpu->allocator = allocator;
+    status = fp_driver_open(&gpu->driver, error);
+    if (!status) status = start_device(gpu, given.device, error);
+    if (status)
+        fastpair_gpu_close(gpu);
+    else
+        *result = gpu;
+    return status;
+}
+
+void fastpair_gpu_close(fastpair_gpu *gpu) {
+    if (!gpu) return;
+    fastpair_allocator allocator = gpu->allocator;
+    if (gpu->context) {
+        if (gpu->module && fp_gpu_push(gpu, NULL) == FASTPAIR_OK) {
+            gpu->driver.module_unload(gpu->module);
+            fp_gpu_pop(gpu);
+        }
+        gpu->driver.context_release(gpu->device);
+    }
+    fp_driver_close(&gpu->driver);
+    fp_release(&allocator, gpu);
+}
+
+fastpair_status fastpair_gpu_get_info(const fastpair_gpu *gpu, fastpair_gpu_info *info,
+                                      fastpair_error *error) {
+    if (!gpu || !info || info->struct_size < sizeof info->struct_size)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "gpu and info must not be NULL, and info->struct_size must be set");
+    size_t size = info->struct_size < sizeof *info ? info->struct_size : sizeof *info;
+    memcpy(info, &gpu->info, size);
+    info->struct_size = size;
+    return FASTPAIR_OK;
+}

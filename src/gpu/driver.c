@@ -1,0 +1,62 @@
+/* driver.c - opening the CUDA driver. In: nothing. Out: function pointers, or the reason why there are none. The library is
+ * found at run time, so that one build works with and without a GPU. */
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+fastpair_status fp_driver_open(fp_driver *driver, fastpair_error *error) {
+    memset(driver, 0, sizeof *driver);
+    /* NODELETE: the driver keeps threads of its own and must not be unmapped under them. */
+    driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!driver->library)
+        return fp_fail(
+            error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+            "no GPU: the NVIDIA driver's libcuda.so.1 was not found; install the driver, or decode on the "
+            "CPU");
+    const char *missing = NULL;
+#define FP_FIND_CALL(name, symbol, parameters)                                                               \
+    if (!missing) {                                                                                          \
+        *(void **)(void *)&driver->name = dlsym(driver->library, symbol);                                    \
+        if (!driver->name) missing = symbol;                                                                 \
+    }
+    FP_DRIVER_CALLS(FP_FIND_CALL)
+#undef FP_FIND_CALL
+    if (missing) {
+        fp_driver_close(driver);
+        return fp_fail(
+            error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+            "no GPU: the NVIDIA driver is too old (it lacks %s); update it to one for CUDA 12.0 or later",
+            missing);
+    }
+    return FASTPAIR_OK;
+}
+
+void fp_driver_close(fp_driver *driver) {
+    if (driver->library) dlclose(driver->library);
+    driver->library = NULL;
+}
+
+/* What a user can do about the driver results that have an everyday cause. */
+static const char *remedy_for(fp_cu_result result) {
+    switch (result) {
+    case 2: return "; free device memory or decode fewer chunks at a time";
+    case 34: return "; this is the toolkit's stub library: install the real driver";
+    case 100: return "; no GPU is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES";
+    case 209: return "; this library has no kernels for this GPU: build it for the GPU's architecture";
+    case 218:
+    case 222: return "; the driver is older than the toolkit this library was built with: update the driver";
+    case 803:
+    case 804: return "; the driver's library and kernel module do not match: reboot or reinstall the driver";
+    default: return "";
+    }
+}
+
+fastpair_status fp_driver_fail(const fp_driver *driver, fp_cu_result result, const char *purpose,
+                               fastpair_error *error) {
+    const char *reason = NULL;
+    if (!driver->error_text || driver->error_text(result, &reason) || !reason) reason = "unknown error";
+    return fp_fail(error, result == 2 ? FASTPAIR_ERROR_OUT_OF_MEMORY : FASTPAIR_ERROR_UNSUPPORTED,
+                   FASTPAIR_NO_POSITION, "GPU: %s failed: %s (%d)%s", purpose, reason, result,
+                   remedy_for(result));
+}

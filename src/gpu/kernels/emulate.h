@@ -1,0 +1,104 @@
+/* emulate.h - the words of warp.cuh for the host, so that kernels run in tests. In: kernel text. Out: the
+ * same text as ordinary C++.
+ *
+ * Each lane is a coroutine. It runs until it meets a word that involves other lanes and goes on when all of
+ * them have met the same one; in between, lanes take turns in a random order. Words that touch memory are
+ * checked: bounds and alignment in global memory; in shared memory also reads of what nobody wrote, and
+ * accesses by two lanes with no synchronisation between them. The checks and the coroutines are in
+ * tests/emulator.cc. */
+#ifndef FP_GPU_EMULATE_H
+#define FP_GPU_EMULATE_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* The lane that is running. */
+extern struct emulate_lane { uint32_t thread, block_x, block_y, blocks_x; } emulate_self;
+
+typedef enum emulate_word {
+    EMULATE_SHFL_UP,
+    EMULATE_SHFL,
+    EMULATE_BALLOT,
+    EMULATE_WARP_SYNC,
+    EMULATE_BLOCK_SYNC
+} emulate_word;
+
+/* Waits for the other lanes; returns what the word gives this lane. File and line tell where lanes went
+ * different ways. */
+uint32_t emulate_meet(emulate_word word, uint32_t value, uint32_t argument, const char *file, int line);
+/* Copies between the lane and memory, checked. */
+void emulate_global_load(void *to, uint64_t address, uint32_t size);
+void emulate_global_store(uint64_t address, const void *from, uint32_t size);
+void emulate_global_or(uint64_t address, uint32_t bits);
+void emulate_shared_load(void *to, const uint8_t *at, uint32_t size);
+void emulate_shared_store(uint8_t *at, const void *from, uint32_t size);
+/* The block's memory: `bytes` declared, the same in all lanes, and what the launch asked for. */
+uint8_t *emulate_shared(uint32_t bytes);
+uint8_t *emulate_shared_dynamic(void);
+
+#define DEVICE static inline __attribute__((unused))
+#define UNROLL
+#define SHARED_BYTES(name, bytes)  uint8_t *name = emulate_shared(bytes)
+#define SHARED_DYNAMIC_BYTES(name) uint8_t *name = emulate_shared_dynamic()
+#define HERE                       const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+DEVICE uint32_t lane(void) { return emulate_self.thread & 31; }
+DEVICE uint32_t thread_in_block(void) { return emulate_self.thread; }
+DEVICE uint32_t warp_in_block(void) { return emulate_self.thread >> 5; }
+DEVICE uint32_t block_x(void) { return emulate_self.block_x; }
+DEVICE uint32_t block_y(void) { return emulate_self.block_y; }
+DEVICE uint32_t blocks_x(void) { return emulate_self.blocks_x; }
+
+DEVICE uint32_t warp_shfl_up(uint32_t value, uint32_t distance, HERE) {
+    return emulate_meet(EMULATE_SHFL_UP, value, distance, file, line);
+}
+DEVICE uint32_t warp_shfl(uint32_t value, uint32_t from, HERE) {
+    return emulate_meet(EMULATE_SHFL, value, from, file, line);
+}
+DEVICE uint32_t warp_ballot(int condition, HERE) {
+    return emulate_meet(EMULATE_BALLOT, condition != 0, 0, file, line);
+}
+DEVICE void warp_sync(HERE) { emulate_meet(EMULATE_WARP_SYNC, 0, 0, file, line); }
+DEVICE void block_sync(HERE) { emulate_meet(EMULATE_BLOCK_SYNC, 0, 0, file, line); }
+
+DEVICE uint32_t popcount(uint32_t value) { return (uint32_t)__builtin_popcount(value); }
+DEVICE uint32_t highest_bit(uint32_t value) { return 31u - (uint32_t)__builtin_clz(value); }
+DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
+    return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
+}
+DEVICE uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+DEVICE uint32_t greatest(uint32_t a, uint32_t b) { return a > b ? a : b; }
+DEVICE uint64_t least64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+#define EMULATE_LOAD(name, function, from, type, result)                                                     \
+    DEVICE result name(from at) {                                                                            \
+        type loaded;                                                                                         \
+        function(&loaded, at, sizeof loaded);                                                                \
+        return loaded;                                                                                       \
+    }
+#define EMULATE_STORE(name, function, to, type, from)                                                        \
+    DEVICE void name(to at, from value) {                                                                    \
+        type stored = (type)value;                                                                           \
+        function(at, &stored, sizeof stored);                                                                \
+    }
+EMULATE_LOAD(global_load1, emulate_global_load, uint64_t, uint8_t, uint32_t)
+EMULATE_LOAD(global_load2, emulate_global_load, uint64_t, uint16_t, uint32_t)
+EMULATE_LOAD(global_load4, emulate_global_load, uint64_t, uint32_t, uint32_t)
+EMULATE_LOAD(global_load8, emulate_global_load, uint64_t, uint64_t, uint64_t)
+EMULATE_LOAD(global_load16, emulate_global_load, uint64_t, fp_words4, fp_words4)
+EMULATE_LOAD(global_reload4, emulate_global_load, uint64_t, uint32_t, uint32_t)
+EMULATE_LOAD(global_reload16, emulate_global_load, uint64_t, fp_words4, fp_words4)
+EMULATE_STORE(global_store1, emulate_global_store, uint64_t, uint8_t, uint32_t)
+EMULATE_STORE(global_store4, emulate_global_store, uint64_t, uint32_t, uint32_t)
+EMULATE_STORE(global_store8, emulate_global_store, uint64_t, uint64_t, uint64_t)
+EMULATE_STORE(global_store16, emulate_global_store, uint64_t, fp_words4, fp_words4)
+EMULATE_LOAD(shared_load1, emulate_shared_load, const uint8_t *, uint8_t, uint32_t)
+EMULATE_LOAD(shared_load4, emulate_shared_load, const uint8_t *, uint32_t, uint32_t)
+EMULATE_LOAD(shared_load8, emulate_shared_load, const uint8_t *, uint64_t, uint64_t)
+EMULATE_LOAD(shared_load16, emulate_shared_load, const uint8_t *, fp_words4, fp_words4)
+EMULATE_STORE(shared_store1, emulate_shared_store, uint8_t *, uint8_t, uint32_t)
+EMULATE_STORE(shared_store4, emulate_shared_store, uint8_t *, uint32_t, uint32_t)
+EMULATE_STORE(shared_store8, emulate_shared_store, uint8_t *, uint64_t, uint64_t)
+DEVICE void global_or4(uint64_t address, uint32_t bits) { emulate_global_or(address, bits); }
+
+#endif

@@ -1,0 +1,84 @@
+/* params.h - what the host tells a kernel: plain structs, the same bytes in C, in CUDA and in the emulator.
+ *
+ * Fields that a decode kernel reads lie together in 16-byte units: each unit costs every warp one access. */
+#ifndef FP_GPU_PARAMS_H
+#define FP_GPU_PARAMS_H
+
+#include <stdint.h>
+
+/* Bits of the status word, as in fastpair_gpu.h. */
+#define FP_GPU_BAD_CODE    1u
+#define FP_GPU_BAD_SIDECAR 2u
+#define FP_GPU_BAD_LENGTHS 4u
+
+/* One chunk, in device memory, one entry a chunk; the table lies at a multiple of 16. Pointers are device
+ * addresses, all inside the batch's device memory or the caller's image; the host has checked every size
+ * against the chunk's header, so a kernel that stays within the counts below never reads outside. 128
+ * bytes. */
+typedef struct fp_gpu_chunk {
+    /* packed codes, 16-byte aligned, whole 16-byte units (docs/format.md); stored chunks: the bytes */
+    uint64_t codes;
+    uint64_t out_offset; /* of the chunk's first byte in the output */
+    uint64_t sidecar;    /* the sidecar section, 4-byte aligned */
+    /* output positions made for this launch, 4 bytes for each of the kernel's batches, 16-byte aligned; 0:
+     * use the sidecar, which needs 32 * K to be a multiple of batch_codes */
+    uint64_t positions;
+    uint64_t code_count; /* 0: stored. Below 2^32, because decoded_bytes is and no token is empty */
+    uint32_t decoded_bytes;
+    uint32_t dict;           /* index into the dictionary table */
+    uint32_t file_batches;   /* entries of the sidecar */
+    uint32_t batch_codes;    /* B of the file */
+    uint32_t group_batches;  /* G of the file, a power of two */
+    uint32_t last_in_column; /* 1: also writes the column's closing row offset */
+    uint64_t packed_words;   /* 32-bit words of the codes section */
+    uint64_t lengths;        /* the row-length section, 16-byte aligned */
+    uint64_t lengths_bytes;
+    uint64_t row_count;
+    uint64_t first_row_slot; /* index of the chunk's first entry in the row-offset output */
+    uint64_t column_offset;  /* of the chunk's first byte within its column: what row offsets count from */
+    uint64_t reserved[2];
+} fp_gpu_chunk;
+
+/* One dictionary, in device memory; the table lies at a multiple of 16. Planes are zero-padded, 16-byte
+ * aligned and have an entry for each slot below `slots`. 64 bytes. */
+typedef struct fp_gpu_dict {
+    uint64_t low8;  /* first 8 bytes of each token, 8-byte stride */
+    uint64_t high8; /* bytes 8..15, 8-byte stride */
+    uint64_t
+        nibbles; /* length minus one, two codes a byte, even code in the low nibble: (slots + 1) / 2 bytes */
+    uint32_t slots; /* N, at least 1 */
+    uint32_t code_bits;
+    uint64_t rows16;     /* all 16 bytes, 16-byte stride */
+    uint32_t max_length; /* of any token in it */
+    uint32_t class_shift;
+    uint32_t hot_slots;
+    uint32_t reserved[3];
+} fp_gpu_dict;
+
+/* The parameters of a launch, passed by value. Blocks with blockIdx.y = c work on chunk first_chunk + c. */
+typedef struct fp_gpu_launch {
+    uint64_t chunks; /* device address of the fp_gpu_chunk table */
+    uint64_t dicts;  /* device address of the fp_gpu_dict table */
+    uint64_t out;    /* output, at a multiple of 16 */
+    uint64_t out_bytes;
+    uint64_t status; /* device address of a 32-bit word, or 0 */
+    uint64_t row_offsets;
+    uint32_t offset_bits;
+    uint32_t first_chunk;
+    uint32_t widened; /* 1: codes are 16-bit integers whatever the dictionary's width (the paper's input) */
+    uint32_t reserved;
+} fp_gpu_launch;
+
+/* Dynamic shared memory of a kernel that copies the dictionary there (staged_shared.cuh): tokens of up to
+ * `longest` bytes, 8 or 16, and their lengths. */
+#define FP_SHARED_DICT_BYTES(slots, longest) (((slots) * (longest) + ((slots) + 1) / 2 + 15) / 16 * 16)
+
+#if defined(__cplusplus)
+static_assert(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 && sizeof(fp_gpu_launch) == 64,
+              "host and device must agree on these sizes");
+#else
+_Static_assert(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 && sizeof(fp_gpu_launch) == 64,
+               "host and device must agree on these sizes");
+#endif
+
+#endif

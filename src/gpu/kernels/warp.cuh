@@ -1,0 +1,124 @@
+/* warp.cuh - the words kernels are written in. In: nothing. Out: about thirty small functions with one
+ * meaning each.
+ *
+ * Kernels use these words and plain C, no other CUDA. On a GPU they are defined here, each a single
+ * instruction or two; on the host emulate.h defines the same words, so that the very same kernel text runs
+ * in tests under sanitizers. All 32 lanes of a warp reach a warp_* word together. Data that lanes exchange
+ * through shared memory needs a warp_sync between the store and the load; the other warp words order
+ * nothing. */
+#ifndef FP_GPU_WARP_CUH
+#define FP_GPU_WARP_CUH
+
+#include "params.h"
+
+/* What a 16-byte access moves. */
+typedef struct fp_words4 {
+    uint32_t word[4];
+} fp_words4;
+
+#if !defined(__CUDACC__)
+#include "emulate.h"
+#else
+
+#define DEVICE                     static __device__ __forceinline__
+#define UNROLL                     _Pragma("unroll")
+/* Memory of the block, 16-byte aligned: of a size known to the compiler, or what the launch asked for. */
+#define SHARED_BYTES(name, bytes)  __shared__ __align__(16) uint8_t name[bytes]
+#define SHARED_DYNAMIC_BYTES(name) extern __shared__ __align__(16) uint8_t name[]
+
+/* ---------------------------------------------------------------- where am I */
+DEVICE uint32_t lane(void) { return threadIdx.x & 31; }
+DEVICE uint32_t thread_in_block(void) { return threadIdx.x; }
+DEVICE uint32_t warp_in_block(void) { return threadIdx.x >> 5; }
+DEVICE uint32_t block_x(void) { return blockIdx.x; }
+DEVICE uint32_t block_y(void) { return blockIdx.y; }
+DEVICE uint32_t blocks_x(void) { return gridDim.x; }
+
+/* ---------------------------------------------------------------- lanes together */
+#define ALL_LANES                  0xffffffffu
+/* The value of the lane `distance` below; a lane's own value where there is none. */
+DEVICE uint32_t warp_shfl_up(uint32_t value, uint32_t distance) {
+    return __shfl_up_sync(ALL_LANES, value, distance);
+}
+DEVICE uint32_t warp_shfl(uint32_t value, uint32_t from) { return __shfl_sync(ALL_LANES, value, from); }
+/* Bit i is set where lane i's condition holds. */
+DEVICE uint32_t warp_ballot(int condition) { return __ballot_sync(ALL_LANES, condition); }
+DEVICE void warp_sync(void) { __syncwarp(); }
+DEVICE void block_sync(void) { __syncthreads(); }
+
+/* ---------------------------------------------------------------- bits */
+DEVICE uint32_t popcount(uint32_t value) { return (uint32_t)__popc((int)value); }
+/* Position of the highest set bit; value is not 0. */
+DEVICE uint32_t highest_bit(uint32_t value) { return 31u - (uint32_t)__clz((int)value); }
+/* Bits shift .. shift + 31 of high:low, 0 <= shift < 32. */
+DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
+    return __funnelshift_r(low, high, shift);
+}
+DEVICE uint32_t least(uint32_t a, uint32_t b) { return min(a, b); }
+DEVICE uint32_t greatest(uint32_t a, uint32_t b) { return max(a, b); }
+DEVICE uint64_t least64(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* ---------------------------------------------------------------- global memory */
+/* Addresses are integers; saying that they are global lets the compiler leave out the search for the right
+ * memory. */
+#define GLOBAL(type, address)      ((type *)__cvta_global_to_generic((size_t)(address)))
+/* Loads of memory that nothing writes during the launch; addresses are aligned to the size. */
+DEVICE uint32_t global_load1(uint64_t address) { return __ldg(GLOBAL(const uint8_t, address)); }
+DEVICE uint32_t global_load2(uint64_t address) { return __ldg(GLOBAL(const uint16_t, address)); }
+DEVICE uint32_t global_load4(uint64_t address) { return __ldg(GLOBAL(const uint32_t, address)); }
+DEVICE uint64_t global_load8(uint64_t address) { return __ldg(GLOBAL(const unsigned long long, address)); }
+DEVICE fp_words4 global_load16(uint64_t address) {
+    uint4 loaded = __ldg(GLOBAL(const uint4, address));
+    return fp_words4{{loaded.x, loaded.y, loaded.z, loaded.w}};
+}
+/* The same for memory that this launch writes too. */
+DEVICE uint32_t global_reload4(uint64_t address) { return *GLOBAL(const uint32_t, address); }
+DEVICE fp_words4 global_reload16(uint64_t address) {
+    uint4 loaded = *GLOBAL(const uint4, address);
+    return fp_words4{{loaded.x, loaded.y, loaded.z, loaded.w}};
+}
+DEVICE void global_store1(uint64_t address, uint32_t value) { *GLOBAL(uint8_t, address) = (uint8_t)value; }
+DEVICE void global_store4(uint64_t address, uint32_t value) { *GLOBAL(uint32_t, address) = value; }
+DEVICE void global_store8(uint64_t address, uint64_t value) { *GLOBAL(uint64_t, address) = value; }
+DEVICE void global_store16(uint64_t address, fp_words4 value) {
+    *GLOBAL(uint4, address) = make_uint4(value.word[0], value.word[1], value.word[2], value.word[3]);
+}
+DEVICE void global_or4(uint64_t address, uint32_t bits) { atomicOr(GLOBAL(unsigned int, address), bits); }
+
+/* ---------------------------------------------------------------- shared memory */
+DEVICE uint32_t shared_load1(const uint8_t *at) { return *at; }
+DEVICE uint32_t shared_load4(const uint8_t *at) { return *(const uint32_t *)at; }
+DEVICE uint64_t shared_load8(const uint8_t *at) { return *(const uint64_t *)at; }
+DEVICE fp_words4 shared_load16(const uint8_t *at) {
+    uint4 loaded = *(const uint4 *)at;
+    return fp_words4{{loaded.x, loaded.y, loaded.z, loaded.w}};
+}
+DEVICE void shared_store1(uint8_t *at, uint32_t value) { *at = (uint8_t)value; }
+DEVICE void shared_store4(uint8_t *at, uint32_t value) { *(uint32_t *)at = value; }
+DEVICE void shared_store8(uint8_t *at, uint64_t value) { *(uint64_t *)at = value; }
+
+#endif
+
+/* ---------------------------------------------------------------- words made of words */
+DEVICE uint64_t words_low(fp_words4 w) { return (uint64_t)w.word[1] << 32 | w.word[0]; }
+DEVICE uint64_t words_high(fp_words4 w) { return (uint64_t)w.word[3] << 32 | w.word[2]; }
+
+/* How many lanes below this one have their bit set. */
+DEVICE uint32_t rank_in(uint32_t mask) { return popcount(mask & ((1u << lane()) - 1u)); }
+
+/* Sum over this lane and the lanes below it. */
+DEVICE uint32_t warp_inclusive_sum(uint32_t value) {
+    UNROLL for (uint32_t distance = 1; distance < 32; distance *= 2) {
+        uint32_t below = warp_shfl_up(value, distance);
+        if (lane() >= distance) value += below;
+    }
+    return value;
+}
+
+/* Reports corrupt data: ORs the bits of fastpair_gpu.h into the status word, if the caller gave one. By one
+ * lane. */
+DEVICE void report(uint64_t status, uint32_t bits) {
+    if (status) global_or4(status, bits);
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* launch.c - decoding a batch. In: an uploaded batch, a destination. Out: kernels queued on the caller's stream. Nothing is
+ * allocated, waited for or read back, so the call may be captured in a graph. Refuses destinations that are too small. */
+#include "batch.h"
+
+#include "options.h"
+
+/* The second grid dimension counts chunks; the hardware's limit. */
+#define MOST_CHUNKS_A_LAUNCH 65535u
+#define HELPER_THREADS       256u /* of the kernels beside the decoder */
+#define HELPER_WARPS         (HELPER_THREADS / 32u)
+
+static fastpair_status check_destination(const fastpair_gpu_batch *batch, const fastpair_gpu_destination *to,
+                                         fastpair_error *error) {
+    if ((!to->output && batch->output_bytes) || to->output % 16)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "output must be a device address at a multiple of 16");
+    if (to->output_bytes < batch->output_bytes)
+        return fp_fail(error, FASTPAIR_ERROR_BUFFER_TOO_SMALL, FASTPAIR_NO_POSITION,
+                       "the output needs %llu bytes, %llu were given",
+                       (unsigned long long)batch->output_bytes, (unsigned long long)to->output_bytes);
+    if (to->status % 4)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "status must be at a multiple of 4");
+    if (!to->row_offsets) return FASTPAIR_OK;
+    if ((to->offset_bits != 32 && to->offset_bits != 64) || to->row_offsets % (to->offset_bits / 8))
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "offset_bits must be 32 or 64 and row_offsets aligned to it");
+    for (uint64_t c = 0; c < batch->column_count; c++)
+        if (to->offset_bits == 32 && batch->columns[c].column->totals.decoded_bytes > INT32_MAX)
+            return fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
+                           "column %llu decodes to more than INT32_MAX bytes; ask for 64-bit offsets",
+                           (unsigned long long)c);
+    return FASTPAIR_OK;
+}
+
+/* The most blocks any chunk of the slice needs, for each kernel of the launch. */
+typedef struct slice_grids {
+    uint32_t decode, positions, rows;
+} slice_grids;
+
+static uint32_t ceil_div(uint64_t value, uint64_t by) { return (uint32_t)((value + by - 1) / by); }
+
+static slice_grids measure_slice(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count) {
+    const fp_kernel *kernel = &fp_kernel_table()[batch->kernel];
+    fp_block_needs needs = {kernel->threads, fp_register_limit(kernel->threads, kernel->blocks),
+                            kernel->static_shared + fp_kernel_dynamic_shared(kernel, batch->most_slots)};
+    uint32_t resident = batch->gpu->info.multiprocessors * fp_resident_blocks(&batch->gpu->info, &needs);
+    slice_grids grids = {0};
+    for (uint64_t i = first; i < first + count; i++) {
+        const fp_batch_chunk *placed = &batch->chunks[i];
+        uint64_t batches = fp_kernel_batches(placed->chunk, kernel->codes_per_lane);
+        uint32_t decode = ceil_div(batches, kernel->threads / 32);
+        /* Blocks that copy a dictionary first go through many batches each: no more than are resident. */
+        if (kernel->dictionary_shared && decode > resident) decode = resident;
+        uint32_t positions = placed->positions ? ceil_div(batches, HELPER_WARPS) : 0;
+        uint32_t rows = ceil_div(ceil_div(placed->chunk->rows, FP_LENGTH_BLOCK), HELPER_WARPS);
+        if (decode > grids.decode) grids.decode = decode;
+        if (positions > grids.positions) grids.positions = positions;
+        if (rows > grids.rows) grids.rows = rows;
+    }
+    return grids;
+}
+
+static fp_cu_result launch_slice(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
+                                 fp_gpu_launch *parameters, fp_cu_stream stream) {
+    const fastpair_gpu *gpu = batch->gpu;
+    const fp_driver *driver = &gpu->driver;
+    const fp_kernel *kernel = &fp_kernel_table()[batch->kernel];
+    slice_grids grids = measure_slice(batch, first, count);
+    unsigned chunks = (unsigned)count, lane_codes = kernel->codes_per_lane;
+    parameters->first_chunk = (uint32_t)first;
+    void *arguments[] = {parameters, &lane_codes};
+    fp_cu_result result = 0;
+    if (grids.positions) {
+        result = driver->launch(gpu->measure_batches, grids.positions, chunks, 1, HELPER_THREADS, 1, 1, 0,
+                                stream, arguments, NULL);
+        if (!result)
+            result = driver->launch(gpu->scan_batches, 1, chunks, 1, HELPER_THREADS, 1, 1, 0, stream,
+                                    arguments, NULL);
+    }
+    if (!result && grids.decode) {
+        unsigned slots = batch->most_slots, shared = fp_kernel_dynamic_shared(kernel, slots);
+        void *decode_arguments[] = {parameters, &slots};
+        result = driver->launch(gpu->kernels[batch->kernel], grids.decode, chunks, 1, kernel->threads, 1, 1,
+                                shared, stream, decode_arguments, NULL);
+    }
+    if (!result && parameters->row_offsets)
+        result = driver->launch(gpu->row_offsets, grids.rows, chunks, 1, HELPER_THREADS, 1, 1, 0, stream,
+                                arguments, NULL);
+    return result;
+}
+
+/* Stored chunks are copies; columns without chunks have one row offset, which is 0. */
+static fp_cu_result copy_rest(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
+                              const fastpair_gpu_destination *to, fp_cu_stream stream) {
+    const fp_driver *driver = &batch->gpu->driver;
+    fp_cu_result result = 0;
+    for (uint64_t i = first; i < first + count && !result; i++) {
+        const fp_chunk *chunk = batch->chunks[i].chunk;
+        const fp_gpu_chunk *entry = (const fp_gpu_chunk *)(const void *)batch->tables + i;
+        if (!chunk->coded && chunk->decoded_bytes)
+            result = driver->copy_on_device(to->output + entry->out_offset, entry->codes,
+                                            (size_t)chunk->decoded_bytes, stream);
+    }
+    for (uint64_t c = 0; c < batch->column_count && to->row_offsets && first == 0 && !result; c++)
+        if (!batch->columns[c].column->totals.chunks) {
+            uint32_t width = to->offset_bits / 8;
+            result =
+                driver->fill(to->row_offsets + batch->columns[c].first_row_slot * width, 0, width, stream);
+        }
+    return result;
+}
+
+fastpair_status fastpair_gpu_batch_decode(fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
+                                          const fastpair_gpu_destination *destination, void *stream,
+                                          fastpair_error *error) {
+    if (!batch || !destination)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "batch and destination must not be NULL");
+    fastpair_gpu_destination to;
+    fastpair_status status = fp_options_copy(destination, &to, sizeof to, error);
+    if (!status) status = check_destination(batch, &to, error);
+    if (status) return status;
+    if (first > batch->chunk_count || count > batch->chunk_count - first)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "the batch has only %llu chunks", (unsigned long long)batch->chunk_count);
+    if (!batch->device_memory && batch->device_bytes)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "the batch has not been uploaded");
+    fp_gpu_launch parameters = {.chunks = batch->device_memory,
+                                .dicts = batch->device_memory + batch->dict_table,
+                                .out = to.output,
+                                .out_bytes = to.output_bytes,
+                                .status = to.status,
+                                .row_offsets = to.row_offsets,
+                                .offset_bits = to.offset_bits};
+    if ((status = fp_gpu_push(batch->gpu, error))) return status;
+    fp_cu_result result = copy_rest(batch, first, count, &to, stream);
+    for (uint64_t done = 0; done < count && !result; done += MOST_CHUNKS_A_LAUNCH) {
+        uint64_t slice = count - done < MOST_CHUNKS_A_LAUNCH ? count - done : MOST_CHUNKS_A_LAUNCH;
+        result = launch_slice(batch, first + done, slice, &parameters, stream);
+    }
+    if (result) status = fp_driver_fail(&batch->gpu->driver, result, "launching a decode", error);
+    fp_gpu_pop(batch->gpu);
+    return status;
+}

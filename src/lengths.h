@@ -1,0 +1,29 @@
+/* lengths.h - row lengths, bit-packed in blocks of 256 rows (docs/format.md, section 3). */
+#ifndef FP_LENGTHS_H
+#define FP_LENGTHS_H
+
+#include "format.h"
+
+/* Bytes the section takes for rows with these offsets (rows + 1 entries, any base). */
+uint64_t fp_lengths_size(const uint64_t *offsets, uint64_t rows);
+
+/* Writes the section; `section` has fp_lengths_size bytes. */
+void fp_lengths_write(const uint64_t *offsets, uint64_t rows, uint8_t *section);
+
+/* Decodes block `block` of a section that holds `rows` rows: out[0 .. m] get the m + 1 row starts of the block, in
+ * chunk bytes (out has FP_LENGTH_BLOCK + 1 entries). Returns m, or UINT32_MAX if the directory entry points outside
+ * the section or the width is above 32. Starts may be nonsense in a hostile file (they never decrease, and a
+ * block spans below 2^41); the caller compares them with the bounds it knows. */
+uint32_t fp_lengths_block(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t block,
+                          uint64_t *out);
+
+/* The length of one row (below `rows`), or UINT64_MAX where fp_lengths_block fails; *start (unless `start` is NULL) gets
+ * where it begins. Cheaper than its block: without `start` nothing but the row is looked at. */
+uint64_t fp_lengths_row(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t row, uint64_t *start);
+
+/* Every rule of the section: zero fields, contiguous blocks, starts that add up, the sum. Returns NULL if all is
+ * well, else what is wrong, with *where the offset in the section. */
+const char *fp_lengths_check(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t decoded_bytes,
+                             uint64_t *where);
+
+#endif

@@ -1,0 +1,297 @@
+/* matcher.c - builds the tables of matcher_private.h. In: tokens. Out: an immutable fp_matcher. The trick is
+ * to sort the tokens: then all that share a prefix stand together, behind the prefix itself, and one pass
+ * finds every token's longest prefix and every node. Refuses nothing; of equal tokens the one with the lowest
+ * id counts. */
+#include "matcher_private.h"
+
+#include <string.h>
+
+typedef struct node_info {
+    uint32_t token;  /* one that begins with the node's bytes */
+    uint32_t length; /* of the node */
+    uint32_t stem;   /* the node's stem: itself, or the node a fork belongs to */
+} node_info;
+
+/* What is known while a matcher is being built. */
+typedef struct build_state {
+    const fp_tokens *tokens;
+    const fastpair_allocator *allocator;
+    fp_matcher *matcher;
+    uint32_t *order; /* token ids, sorted by bytes, then length; equal ones left out */
+    uint32_t ordered;
+    node_info *nodes; /* nodes 0..255 are the one-byte stems */
+    uint32_t node_count;
+    uint32_t *node_of;     /* by id: the node a token is or is a leaf of */
+    uint32_t *leaf_starts; /* by node; the leaves' bytes and ids lie there, node after node */
+    uint8_t *leaf_bytes;
+    uint32_t *leaf_ids;
+    uint32_t *numbers; /* by node */
+    uint64_t *hashes;  /* of the keys of one table, as are the next two */
+    uint32_t *members; /* their nodes */
+    uint32_t *slot_of;
+} build_state;
+
+static uint32_t stem_length(uint32_t token_length) { return (token_length - 1) / 4 * 4 + 1; }
+
+static int is_leaf(uint32_t token_length) { return token_length % 2 == 0; }
+
+/* The bytes of a node from `from` on, zero-padded, at most 8. */
+static uint64_t node_bytes(const build_state *build, const node_info *node, uint32_t from) {
+    uint8_t padded[24] = {0};
+    memcpy(padded, build->tokens->bytes[node->token], node->length);
+    return fp_load64(padded + from);
+}
+
+/* Stably sorts ids from `from` to `to` by a byte of their tokens, or, for column == longest, by length. */
+static void sort_by_column(const build_state *build, uint32_t column, const uint32_t *from, uint32_t *to) {
+    const fp_tokens *tokens = build->tokens;
+    const int by_length = column == build->matcher->longest;
+    uint32_t starts[257] = {0};
+    for (uint32_t id = 0; id < tokens->count; id++)
+        starts[1 + (by_length ? tokens->lengths[id] : tokens->bytes[id][column])]++;
+    for (uint32_t key = 0; key < 256; key++) starts[key + 1] += starts[key];
+    for (uint32_t i = 0; i < tokens->count; i++) {
+        uint32_t id = from[i];
+        to[starts[by_length ? tokens->lengths[id] : tokens->bytes[id][column]]++] = id;
+    }
+}
+
+/* Fills `order`: by length first, then by each byte, the last one first, so that in the end the first byte
+ * decides, and the length between tokens that differ in trailing zeroes only. */
+static void sort_tokens(build_state *build, uint32_t *scratch) {
+    uint32_t *from = build->order, *to = scratch;
+    for (uint32_t id = 0; id < build->tokens->count; id++) from[id] = id;
+    for (uint32_t column = build->matcher->longest + 1; column-- > 0;) {
+        sort_by_column(build, column, from, to);
+        uint32_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != build->order) memcpy(build->order, from, build->tokens->count * sizeof *from);
+}
+
+static int begins_with(const fp_tokens *tokens, uint32_t id, uint32_t prefix, uint32_t length) {
+    return memcmp(tokens->bytes[id], tokens->bytes[prefix], length) == 0;
+}
+
+/* Fills prefix_of, and drops equal tokens from the order. The tokens that are prefixes of the current one are
+ * a stack. */
+static void find_prefixes(build_state *build) {
+    const fp_tokens *tokens = build->tokens;
+    uint32_t stack[FP_MAX_TOKEN + 1], depth = 0;
+    for (uint32_t i = 0; i < tokens->count; i++) {
+        uint32_t id = build->order[i], length = tokens->lengths[id];
+        while (depth && !(tokens->lengths[stack[depth - 1]] <= length &&
+                          begins_with(tokens, id, stack[depth - 1], tokens->lengths[stack[depth - 1]])))
+            depth--;
+        build->matcher->prefix_of[id] = (uint16_t)(depth ? stack[depth - 1] : id);
+        if (depth && tokens->lengths[stack[depth - 1]] == length) continue;
+        stack[depth++] = id;
+        build->order[build->ordered++] = id;
+    }
+}
+
+/* Lists the nodes: each token's stem, and its fork if it has one. */
+static void find_nodes(build_state *build) {
+    const fp_tokens *tokens = build->tokens;
+    uint32_t latest[FP_MAX_TOKEN + 1]; /* by length: the last node found */
+    for (uint32_t length = 0; length <= FP_MAX_TOKEN; length++) latest[length] = UINT32_MAX;
+    for (uint32_t byte = 0; byte < 256; byte++) build->nodes[byte] = (node_info){byte, 1, byte};
+    build->node_count = 256;
+    for (uint32_t i = 0; i < build->ordered; i++) {
+        uint32_t id = build->order[i], token_length = tokens->lengths[id], stem = stem_length(token_length);
+        latest[1] = tokens->bytes[id][0];
+        for (uint32_t length = stem; length <= token_length && length <= stem + 2; length += 2) {
+            uint32_t known = latest[length];
+            if (known == UINT32_MAX || !begins_with(tokens, id, build->nodes[known].token, length)) {
+                uint32_t made = build->node_count++;
+                build->nodes[made] = (node_info){id, length, length == stem ? made : latest[stem]};
+                latest[length] = made;
+            }
+            build->node_of[id] = latest[length];
+        }
+    }
+}
+
+/* Sorts the leaves by node. */
+static void find_leaves(build_state *build) {
+    const fp_tokens *tokens = build->tokens;
+    uint32_t *starts = build->leaf_starts;
+    memset(starts, 0, (build->node_count + 2) * sizeof *starts);
+    for (uint32_t i = 0; i < build->ordered; i++)
+        if (is_leaf(tokens->lengths[build->order[i]])) starts[build->node_of[build->order[i]] + 2]++;
+    for (uint32_t n = 0; n < build->node_count; n++) starts[n + 2] += starts[n + 1];
+    for (uint32_t i = 0; i < build->ordered; i++) {
+        uint32_t id = build->order[i], length = tokens->lengths[id];
+        if (!is_leaf(length)) continue;
+        uint32_t place = starts[build->node_of[id] + 1]++;
+        build->leaf_bytes[place] = tokens->bytes[id][length - 1];
+        build->leaf_ids[place] = id;
+    }
+}
+
+/* With all nodes numbered: their answers and leaves. */
+static fastpair_status fill_answers(build_state *build, fastpair_error *error) {
+    fp_matcher *matcher = build->matcher;
+    uint32_t largest = 0;
+    for (uint32_t n = 0; n < build->node_count; n++)
+        if (build->numbers[n] > largest) largest = build->numbers[n];
+    matcher->answers = fp_allocate_zero(build->allocator, largest + 1ull, sizeof *matcher->answers);
+    matcher->leaves = fp_allocate(build->allocator, largest + 256ull, sizeof *matcher->leaves);
+    if (!matcher->answers || !matcher->leaves) return fp_fail_memory(error, 8ull * largest);
+    for (uint32_t place = 0; place < largest + 256; place++) matcher->leaves[place] = FP_LEAF_NONE;
+    for (uint32_t n = 0; n < build->node_count; n++) {
+        uint32_t id = build->nodes[n].token, number = build->numbers[n];
+        while (matcher->lengths[id] > build->nodes[n].length) id = matcher->prefix_of[id];
+        matcher->answers[number] = id | (uint32_t)matcher->lengths[id] << 16;
+        for (uint32_t leaf = build->leaf_starts[n]; leaf < build->leaf_starts[n + 1]; leaf++)
+            matcher->leaves[number + build->leaf_bytes[leaf]] =
+                build->leaf_ids[leaf] | (uint32_t)build->leaf_bytes[leaf] << 16;
+    }
+    for (uint32_t byte = 0; byte < 256; byte++) matcher->stems_1[byte] = build->numbers[byte] << 2;
+    return FASTPAIR_OK;
+}
+
+/* The key of a node in its table, in the two words that are hashed. */
+static void node_key(const build_state *build, const node_info *node, uint64_t key[2]) {
+    if (&build->nodes[node->stem] != node) {
+        key[0] = fp_fork_key(build->numbers[node->stem], node_bytes(build, node, node->length - 2));
+        key[1] = 0;
+    } else {
+        key[0] = node_bytes(build, node, 0);
+        key[1] = node_bytes(build, node, 8);
+    }
+}
+
+/* Fills table `which`: the stems of a class, or, for 0, the forks. *found is 0 if it takes other factors. */
+static fastpair_status fill_table(build_state *build, uint32_t which, int *found, fastpair_error *error) {
+    const fp_matcher *matcher = build->matcher;
+    fp_table *table = &build->matcher->tables[which];
+    const uint32_t words = FP_TABLE_WORDS(which);
+    uint64_t key[2];
+    uint32_t count = 0;
+    for (uint32_t n = 256; n < build->node_count; n++) {
+        const node_info *node = &build->nodes[n];
+        if ((node->stem == n ? node->length / 4 : 0) != which) continue;
+        node_key(build, node, key);
+        build->hashes[count] = key[0] * matcher->factors[0] + key[1] * matcher->factors[1];
+        build->members[count++] = n;
+    }
+    fastpair_status status =
+        fp_slots_find(build->hashes, count, build->allocator, &table->slots, build->slot_of, found, error);
+    if (status != FASTPAIR_OK || !*found) return status;
+    uint64_t size = fp_slots_size(&table->slots);
+    table->entries = fp_allocate_zero(build->allocator, size, words * sizeof *table->entries);
+    if (!table->entries) return fp_fail_memory(error, size * words * sizeof *table->entries);
+    /* An empty slot must hold a key that belongs elsewhere. Key 0 belongs in slot 0, so only that slot needs
+     * another. */
+    uint64_t other = 1;
+    while (!fp_slot(&table->slots, other * matcher->factors[words - 1])) other++;
+    table->entries[words - 1] = other << 24;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t n = build->members[i];
+        uint64_t *entry = table->entries + (uint64_t)build->slot_of[i] * words;
+        node_key(build, &build->nodes[n], key);
+        entry[0] = key[0];
+        entry[words - 1] =
+            key[words - 1] << 24 | (which ? build->numbers[n] << 2 | which : build->numbers[n]);
+    }
+    return FASTPAIR_OK;
+}
+
+static void release_tables(fp_matcher *matcher, const fastpair_allocator *allocator) {
+    for (uint32_t which = 0; which < FP_CLASSES; which++) {
+        fp_release(allocator, matcher->tables[which].slots.multipliers);
+        fp_release(allocator, matcher->tables[which].entries);
+        matcher->tables[which] = (fp_table){0};
+    }
+}
+
+/* Fills all hash tables, with other factors until all keys find slots; the first factors nearly always do.
+ * They come from a digest of the tokens, so that no column can be made up for which they are always bad. */
+static fastpair_status fill_tables(build_state *build, fastpair_error *error) {
+    fp_matcher *matcher = build->matcher;
+    const fp_tokens *tokens = build->tokens;
+    uint64_t digest = tokens->count;
+    for (uint32_t id = 0; id < tokens->count; id++) {
+        digest = (digest ^ fp_load64(tokens->bytes[id])) * 0x9e3779b97f4a7c15u;
+        digest = (digest ^ digest >> 32 ^ fp_load64(tokens->bytes[id] + 8)) * 0xbf58476d1ce4e5b9u;
+    }
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        for (int i = 0; i < 2; i++) {
+            digest = (digest ^ digest >> 29) * 0xbf58476d1ce4e5b9u + 0x9e3779b97f4a7c15u;
+            matcher->factors[i] = (digest ^ digest >> 32) | 1;
+        }
+        int found = 1;
+        for (uint32_t which = 0; which < FP_CLASSES && found; which++) {
+            fastpair_status status = fill_table(build, which, &found, error);
+            if (status != FASTPAIR_OK) return status;
+        }
+        if (found) return FASTPAIR_OK;
+        release_tables(matcher, build->allocator);
+    }
+    return fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
+                   "no hash separates these tokens; train with another seed");
+}
+
+static fastpair_status fill_matcher(build_state *build, fastpair_error *error) {
+    sort_tokens(build, build->members);
+    find_prefixes(build);
+    find_nodes(build);
+    find_leaves(build);
+    fastpair_status status = fp_number_nodes(build->leaf_starts, build->leaf_bytes, build->node_count,
+                                             build->allocator, build->numbers, error);
+    if (status == FASTPAIR_OK) status = fill_answers(build, error);
+    if (status == FASTPAIR_OK) status = fill_tables(build, error);
+    return status;
+}
+
+fastpair_status fp_matcher_create(const fp_tokens *tokens, const fastpair_allocator *allocator,
+                                  fp_matcher **matcher, fastpair_error *error) {
+    const uint64_t count = tokens->count, nodes = 256 + 2 * count;
+    const uint64_t scratch_size = nodes * (sizeof(uint64_t) + sizeof(node_info) + 4 * sizeof(uint32_t)) +
+                                  2 * sizeof(uint32_t) + count * (3 * sizeof(uint32_t) + 1);
+    fp_matcher *made = fp_allocate_zero(allocator, 1, sizeof *made);
+    void *scratch = fp_allocate(allocator, scratch_size, 1);
+    if (made) {
+        made->prefix_of = fp_allocate(allocator, count, sizeof *made->prefix_of);
+        made->lengths = fp_allocate(allocator, count, 1);
+    }
+    if (!made || !scratch || !made->prefix_of || !made->lengths) {
+        fp_release(allocator, scratch);
+        fp_matcher_free(made, allocator);
+        return fp_fail_memory(error, scratch_size + sizeof *made + count * 3);
+    }
+    memcpy(made->lengths, tokens->lengths, count);
+    for (uint32_t id = 0; id < count; id++)
+        if (tokens->lengths[id] > made->longest) made->longest = tokens->lengths[id];
+
+    build_state build = {.tokens = tokens, .allocator = allocator, .matcher = made, .hashes = scratch};
+    build.nodes = (node_info *)(build.hashes + nodes);
+    build.leaf_starts = (uint32_t *)(build.nodes + nodes);
+    build.numbers = build.leaf_starts + nodes + 2;
+    build.members = build.numbers + nodes;
+    build.slot_of = build.members + nodes;
+    build.order = build.slot_of + nodes;
+    build.node_of = build.order + count;
+    build.leaf_ids = build.node_of + count;
+    build.leaf_bytes = (uint8_t *)(build.leaf_ids + count);
+    fastpair_status status = fill_matcher(&build, error);
+    fp_release(allocator, scratch);
+    if (status != FASTPAIR_OK) {
+        fp_matcher_free(made, allocator);
+        return status;
+    }
+    *matcher = made;
+    return FASTPAIR_OK;
+}
+
+void fp_matcher_free(fp_matcher *matcher, const fastpair_allocator *allocator) {
+    if (!matcher) return;
+    release_tables(matcher, allocator);
+    fp_release(allocator, matcher->answers);
+    fp_release(allocator, matcher->leaves);
+    fp_release(allocator, matcher->prefix_of);
+    fp_release(allocator, matcher->lengths);
+    fp_release(allocator, matcher);
+}

@@ -1,0 +1,239 @@
+/* reader_blocks.c - the bytes of a streamed column. In: the caller's source. Out: dictionaries with their tables, chunks
+ * in their slots, and at the end a footer that was found to repeat them.
+ *
+ * Buffers grow by what has really arrived, so a header that claims terabytes costs nothing. Refuses input that ends too
+ * early or too late, with the offset, and blocks that the format does not allow. */
+#include "reader_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+/* Bytes read at once while a block grows. */
+#define PIECE_BYTES (1u << 20)
+/* No dictionary block is larger: 65,536 run entries and tokens, and two gaps. */
+#define LARGEST_DICT_BLOCK ((8u + 16u) * 65536u + 2u * 4096u)
+
+/* ---------------------------------------------------------------- bytes */
+
+fastpair_status fp_reader_get(fastpair_reader *reader, uint8_t *into, uint64_t size, const char *what,
+                              fastpair_error *error) {
+    while (size) {
+        size_t got = 0;
+        int reason = reader->source.read(reader->source.context, into, (size_t)size, &got);
+        if (reason || got > size) {
+            errno = reason ? reason : EINVAL; /* for %m, which unlike strerror is safe among threads */
+            return fp_fail(error, FASTPAIR_ERROR_IO, reader->position,
+                           "reading at offset %" PRIu64 " failed: %m", reader->position);
+        }
+        if (!got)
+            return fp_fail(error, FASTPAIR_ERROR_CORRUPT, reader->position,
+                           "the input ends at byte %" PRIu64 " inside %s: it was cut short", reader->position,
+                           what);
+        into += got;
+        size -= got;
+        reader->position += got;
+    }
+    return FASTPAIR_OK;
+}
+
+/* Makes `buffer` hold `total` bytes, reading what is missing piece by piece. */
+static fastpair_status read_into(fastpair_reader *reader, fp_buffer *buffer, uint64_t total, const char *what,
+                                 fastpair_error *error) {
+    while (buffer->size < total) {
+        uint64_t piece = total - buffer->size < PIECE_BYTES ? total - buffer->size : PIECE_BYTES;
+        fastpair_status status = fp_buffer_reserve(buffer, &reader->allocator, piece, error);
+        if (!status) status = fp_reader_get(reader, buffer->data + buffer->size, piece, what, error);
+        if (status) return status;
+        buffer->size += piece;
+    }
+    return FASTPAIR_OK;
+}
+
+/* Empties a buffer and makes room. */
+static fastpair_status reset(fp_buffer *buffer, const fastpair_allocator *allocator, uint64_t room,
+                             fastpair_error *error) {
+    buffer->size = 0;
+    return fp_buffer_reserve(buffer, allocator, room, error);
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *start, fastpair_error *error) {
+    const fastpair_allocator *allocator = &reader->allocator;
+    uint64_t position = reader->position - FP_BLOCK_START, number = reader->totals.dictionaries;
+    fastpair_status status = reset(&reader->scratch, allocator, FP_DICT_HEADER, error);
+    if (status) return status;
+    memcpy(reader->scratch.data, start, FP_BLOCK_START);
+    reader->scratch.size = FP_BLOCK_START;
+    status = read_into(reader, &reader->scratch, FP_DICT_HEADER, "a dictionary's header", error);
+    if (status) return status;
+    uint64_t block_bytes = fp_load64(reader->scratch.data + 8);
+    /* A damaged size must not make us read on: look at the checksum before the rest is there. */
+    if (fp_load64(reader->scratch.data + 88) != fp_checksum(reader->scratch.data, 88) ||
+        block_bytes < FP_DICT_HEADER || block_bytes > LARGEST_DICT_BLOCK)
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position,
+                       "dictionary at offset %" PRIu64
+                       ": header checksum or size is wrong: the file is damaged; restore it from a copy",
+                       position);
+    status = read_into(reader, &reader->scratch, block_bytes, "a dictionary", error);
+    if (status) return status;
+
+    if (number == reader->dictionary_capacity) {
+        uint64_t capacity = number ? number * 2 : 8;
+        fp_column_dict **grown = fp_allocate(allocator, capacity, sizeof *grown);
+        if (!grown) return fp_fail_memory(error, capacity * sizeof *grown);
+        if (number) memcpy(grown, reader->dictionaries, (size_t)number * sizeof *grown);
+        fp_release(allocator, reader->dictionaries);
+        reader->dictionaries = grown;
+        reader->dictionary_capacity = capacity;
+    }
+    status = fp_buffer_reserve(&reader->code_bits, allocator, sizeof(uint32_t), error);
+    if (status) return status;
+    fp_column_dict *dictionary = fp_allocate(allocator, 1, sizeof *dictionary);
+    if (!dictionary) return fp_fail_memory(error, sizeof *dictionary);
+    status = fp_column_dict_open(reader->scratch.data, block_bytes, &reader->file, position, reader->position,
+                                 reader->level, allocator, &reader->table_bytes, dictionary, error);
+    if (status) {
+        fp_release(allocator, dictionary);
+        return status;
+    }
+    fp_store32(reader->code_bits.data + reader->code_bits.size, dictionary->dict.code_bits);
+    reader->code_bits.size += sizeof(uint32_t);
+    reader->dictionaries[reader->totals.dictionaries++] = dictionary;
+    return FASTPAIR_OK;
+}
+
+static fastpair_status read_chunk(fastpair_reader *reader, const uint8_t *start, fp_slot *to,
+                                  fastpair_error *error) {
+    const fastpair_allocator *allocator = &reader->allocator;
+    uint64_t position = reader->position - FP_BLOCK_START;
+    fastpair_status status = reset(&to->block, allocator, FP_CHUNK_HEADER, error);
+    if (status) return status;
+    memcpy(to->block.data, start, FP_BLOCK_START);
+    to->block.size = FP_BLOCK_START;
+    status = read_into(reader, &to->block, FP_CHUNK_HEADER, "a chunk's header", error);
+    if (!status)
+        status = fp_chunk_read_header(to->block.data, position, reader->file.alignment,
+                                      (const uint32_t *)(const void *)reader->code_bits.data,
+                                      reader->totals.dictionaries, &to->chunk, error);
+    if (!status) status = read_into(reader, &to->block, to->chunk.block_bytes, "a chunk", error);
+    /* The block is there, so what it decodes to is in proportion: a code of one bit gives 16 bytes at most, a block
+     * of 256 rows has 16 bytes of directory. */
+    if (!status && to->chunk.coded) status = reset(&to->bytes, allocator, to->chunk.decoded_bytes, error);
+    if (!status) status = reset(&to->offsets, allocator, (to->chunk.rows + 1) * sizeof(uint64_t), error);
+    if (!status) status = fp_buffer_reserve(&reader->chunk_entries, allocator, sizeof(fp_chunk_entry), error);
+    if (status) return status;
+
+    to->number = reader->totals.chunks;
+    to->dictionary = to->chunk.coded ? reader->dictionaries[to->chunk.dictionary] : NULL;
+    fp_chunk_entry entry = {position, to->chunk.block_bytes, to->chunk.rows, to->chunk.decoded_bytes};
+    memcpy(reader->chunk_entries.data + reader->chunk_entries.size, &entry, sizeof entry);
+    reader->chunk_entries.size += sizeof entry;
+    reader->totals.chunks++;
+    /* Nothing below passes 2^64: that would take 2^32 chunks of 384 bytes and more a piece, and fp_footer_check_entries
+     * looks again. */
+    reader->totals.rows += to->chunk.rows;
+    reader->totals.nulls += to->chunk.nulls;
+    reader->totals.codes += to->chunk.codes;
+    reader->totals.decoded_bytes += to->chunk.decoded_bytes;
+    return FASTPAIR_OK;
+}
+
+fastpair_status fp_reader_read_ahead(fastpair_reader *reader, fastpair_error *error) {
+    if (reader->position == FP_FILE_HEADER && fp_first_block(reader->file.alignment) > FP_FILE_HEADER) {
+        uint8_t gap[4096];
+        uint64_t size = fp_first_block(reader->file.alignment) - FP_FILE_HEADER;
+        fastpair_status status = fp_reader_get(reader, gap, size, "the file header", error);
+        if (status) return status;
+        if (!fp_all_zero(gap, size))
+            return fp_fail(error, FASTPAIR_ERROR_CORRUPT, FP_FILE_HEADER,
+                           "the bytes between the file header and the first block are not all zero");
+    }
+    while (reader->filled < reader->threads) {
+        uint64_t position = reader->position;
+        fastpair_status status = fp_reader_get(reader, reader->start, FP_BLOCK_START,
+                                               "a block's header, or before its footer", error);
+        if (status) return status;
+        switch (fp_load32(reader->start)) {
+        case FP_KIND_DICTIONARY: status = read_dictionary(reader, reader->start, error); break;
+        case FP_KIND_CHUNK:
+            status = read_chunk(reader, reader->start, &reader->slots[reader->filled], error);
+            reader->filled += !status;
+            break;
+        case FP_KIND_FOOTER: reader->at_footer = 1; return FASTPAIR_OK;
+        default:
+            status = fp_fail(error, FASTPAIR_ERROR_CORRUPT, position,
+                             "there is no block at offset %" PRIu64
+                             ": the file is damaged; restore it from a copy",
+                             position);
+        }
+        if (status) return status;
+    }
+    return FASTPAIR_OK;
+}
+
+/* ---------------------------------------------------------------- the end */
+
+static fastpair_status footer_fault(uint64_t position, fastpair_error *error) {
+    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position,
+                   "footer (offset %" PRIu64 "): it does not repeat what the blocks before it say", position);
+}
+
+static fastpair_status compare_entries(const fastpair_reader *reader, const uint8_t *entries,
+                                       const fp_footer *footer, uint64_t position, fastpair_error *error) {
+    for (uint64_t i = 0; i < footer->dictionaries; i++) {
+        fp_dict_entry said = fp_footer_dict(entries, i), seen = reader->dictionaries[i]->entry;
+        if (said.position != seen.position || said.block_bytes != seen.block_bytes)
+            return footer_fault(position, error);
+    }
+    for (uint64_t i = 0; i < footer->chunks; i++) {
+        fp_chunk_entry said = fp_footer_chunk(entries, footer, i), seen;
+        memcpy(&seen, reader->chunk_entries.data + i * sizeof seen, sizeof seen);
+        if (said.position != seen.position || said.block_bytes != seen.block_bytes ||
+            said.rows != seen.rows || said.decoded_bytes != seen.decoded_bytes)
+            return footer_fault(position, error);
+    }
+    return FASTPAIR_OK;
+}
+
+fastpair_status fp_reader_read_end(fastpair_reader *reader, fastpair_error *error) {
+    uint64_t position = reader->position - FP_BLOCK_START, footer_at;
+    fp_footer *totals = &reader->totals, footer;
+    fp_buffer *buffer = &reader->scratch;
+    fastpair_status status = reset(buffer, &reader->allocator, FP_FOOTER_HEADER, error);
+    if (status) return status;
+    memcpy(buffer->data, reader->start, FP_BLOCK_START);
+    buffer->size = FP_BLOCK_START;
+    status = read_into(reader, buffer, FP_FOOTER_HEADER, "the footer", error);
+    if (!status) status = fp_footer_read(buffer->data, position, &reader->file, &footer, error);
+    if (status) return status;
+    if (footer.dictionaries != totals->dictionaries || footer.chunks != totals->chunks ||
+        footer.rows != totals->rows || footer.nulls != totals->nulls || footer.codes != totals->codes ||
+        footer.decoded_bytes != totals->decoded_bytes)
+        return footer_fault(position, error);
+    /* The counts are those of blocks that were read, so the size is theirs. */
+    status =
+        read_into(reader, buffer, fp_footer_size(footer.dictionaries, footer.chunks), "the footer", error);
+    if (status) return status;
+    const uint8_t *entries = buffer->data + FP_FOOTER_HEADER;
+    status = fp_footer_check_entries(entries, position, &reader->file, &footer, error);
+    if (!status) status = compare_entries(reader, entries, &footer, position, error);
+    if (status) return status;
+    uint8_t trailer[FP_TRAILER], more;
+    status = fp_reader_get(reader, trailer, FP_TRAILER, "the trailer", error);
+    if (!status) status = fp_trailer_read(trailer, reader->position, &reader->file, &footer_at, error);
+    if (status) return status;
+    if (footer_at != position)
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, reader->position - FP_TRAILER,
+                       "trailer (offset %" PRIu64 "): it puts the footer elsewhere",
+                       reader->position - FP_TRAILER);
+    uint64_t end = reader->position;
+    status = fp_reader_get(reader, &more, 1, "", error);
+    if (status == FASTPAIR_ERROR_IO) return status;
+    if (!status)
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, end,
+                       "there are bytes behind the end of the column (offset %" PRIu64 ")", end);
+    totals->final_separator = footer.final_separator;
+    reader->at_end = 1;
+    return FASTPAIR_OK;
+}

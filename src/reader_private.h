@@ -1,0 +1,56 @@
+/* reader_private.h - the streaming reader's state, shared by reader.c (calls, decoding) and reader_blocks.c (bytes in). */
+#ifndef FP_READER_PRIVATE_H
+#define FP_READER_PRIVATE_H
+
+#include "column.h"
+
+#define FP_BLOCK_START 16u /* kind, header size, block size */
+
+/* A chunk that has been read, and what it decodes to. Buffers are kept from chunk to chunk. */
+typedef struct fp_slot {
+    fp_chunk chunk;
+    uint64_t number;
+    const fp_column_dict *dictionary; /* NULL for a stored chunk */
+    fp_buffer block;
+    fp_buffer bytes;   /* unused for a stored chunk, which is given as it is */
+    fp_buffer offsets; /* rows + 1 numbers of 64 bits */
+    fastpair_status status;
+    fastpair_error error;
+} fp_slot;
+
+struct fastpair_reader {
+    fastpair_source source;
+    fastpair_allocator allocator;
+    fp_cpu_level level;
+    uint32_t threads;
+    fp_file_header file;
+    uint64_t position; /* bytes read so far */
+
+    fp_column_dict **dictionaries; /* each on its own, so that slots may point to them */
+    uint64_t dictionary_capacity;
+    uint64_t table_bytes;
+    fp_buffer code_bits;     /* uint32_t of each dictionary */
+    fp_buffer chunk_entries; /* fp_chunk_entry of each chunk, to be compared with the footer */
+    fp_footer totals;        /* of what was read so far */
+    fp_buffer scratch;       /* dictionary blocks, footer entries */
+
+    fp_slot *slots;
+    uint32_t filled, next;         /* slots[next .. filled) are still to be given */
+    uint8_t start[FP_BLOCK_START]; /* of the footer, once it has been met */
+    int at_footer, at_end;
+    fastpair_status failed; /* met behind the filled slots; final once they are given */
+    fastpair_error failure;
+};
+
+/* Reads exactly `size` bytes; `what` says inside what the input would end. */
+fastpair_status fp_reader_get(fastpair_reader *reader, uint8_t *into, uint64_t size, const char *what,
+                              fastpair_error *error);
+
+/* Reads blocks until every slot has a chunk (`filled` counts them) or the footer begins (at_footer). What was read before
+ * a failure stays. */
+fastpair_status fp_reader_read_ahead(fastpair_reader *reader, fastpair_error *error);
+
+/* Reads footer and trailer, compares them with what was read, and sets at_end. */
+fastpair_status fp_reader_read_end(fastpair_reader *reader, fastpair_error *error);
+
+#endif

@@ -1,0 +1,183 @@
+/* sample.c - which bytes of a column training looks at. In: rows, a cap in bytes, a seed. Out: pieces of rows,
+ * copied back to back in the order training reads them, at most cap bytes. The trick: the column is read front to
+ * back, as jumping about in it costs more than training. Its pieces are divided into equally large strata, each
+ * gives a piece, or a few neighbours, that the seed chooses, and these are dealt at random to a number of decks. The
+ * sample is deck after deck, so that every stretch of it comes from all over the column. Refuses nothing: null and
+ * empty rows are left out, and a column without bytes gives an empty sample. */
+#include "format.h"
+#include "train.h"
+
+#include <string.h>
+
+#define PIECE_SHIFT 12u /* pieces have at most 4 KiB */
+#define PIECE       (1u << PIECE_SHIFT)
+#define DECK_BITS   6u
+#define DECKS       (1u << DECK_BITS)
+#define LOOK_AHEAD  16u /* pieces between the prefetch of a piece and its copy */
+
+/* A chosen piece: from the low bits up its size, its deck and its offset from the column's first byte, below 2^45. */
+#define SIZE_BITS (PIECE_SHIFT + 1)
+
+static inline uint32_t piece_size(uint64_t piece) { return (uint32_t)piece & ((1u << SIZE_BITS) - 1); }
+static inline uint32_t piece_deck(uint64_t piece) { return (uint32_t)(piece >> SIZE_BITS) & (DECKS - 1); }
+static inline uint64_t piece_offset(uint64_t piece) { return piece >> (SIZE_BITS + DECK_BITS); }
+
+static inline uint64_t row_size(const fastpair_rows *rows, uint64_t row) {
+    uint64_t bit = rows->validity_bit_offset + row;
+    if (rows->validity && !(rows->validity[bit >> 3] >> (bit & 7) & 1)) return 0;
+    return rows->offsets[row + 1] - rows->offsets[row];
+}
+
+/* The number of the row's first piece. Numbers are such that no sum over rows is needed: a row has one number, and
+ * one more for each multiple of 4 KiB at which the column's bytes go on in it. Those are enough for its
+ * pieces; numbers left over stand for empty pieces. */
+static inline uint64_t first_number(const fastpair_rows *rows, uint64_t row) {
+    return row + ((rows->offsets[row] - rows->offsets[0]) >> PIECE_SHIFT);
+}
+
+/* The row of a piece number, given that it is not before `row`. */
+static uint64_t find_row(const fastpair_rows *rows, uint64_t row, uint64_t number) {
+    while (first_number(rows, row + 1) <= number) {
+        /* The row that would be right if all between had one number is too far by at most the excess. */
+        uint64_t most = row + (number - first_number(rows, row));
+        if (most > rows->rows) most = rows->rows;
+        uint64_t top = first_number(rows, most), excess = top > number ? top - number : 0;
+        row = most - row > excess ? most - excess : row + 1;
+    }
+    return row;
+}
+
+/* A random number, the same for the same seed and number. */
+static inline uint64_t mix(uint64_t seed, uint64_t number) {
+    uint64_t x = seed + (number + 1) * 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+    x = (x ^ (x >> 29)) * 0xa0761d6478bd642fu;
+    return x ^ (x >> 32);
+}
+
+/* Divides the `numbers` piece numbers into runs of `run` and these into `strata`; fills `chosen` with the pieces
+ * of one run a stratum, in column order, the empty ones left out, and returns how many they are. With as many
+ * strata as runs that is all pieces. */
+static uint64_t choose(const fastpair_rows *rows, uint64_t seed, uint64_t numbers, uint64_t run,
+                       uint64_t strata, uint64_t *chosen) {
+    const uint64_t runs = (numbers + run - 1) / run;
+    const unsigned __int128 width = ((unsigned __int128)runs << 32) / strata; /* of a stratum, in 2^-32 */
+    uint64_t count = 0, row = 0, first = 0;
+    for (uint64_t stratum = 0; stratum < strata; stratum++) {
+        uint64_t behind = (uint64_t)(width * (stratum + 1) >> 32), random = mix(seed, stratum);
+        uint64_t number = (first + (uint64_t)((unsigned __int128)random * (behind - first) >> 64)) * run;
+        first = behind;
+        for (uint64_t end = number + run < numbers ? number + run : numbers; number < end; number++) {
+            row = find_row(rows, row, number);
+            uint64_t size = row_size(rows, row), skipped = (number - first_number(rows, row)) << PIECE_SHIFT;
+            if (skipped >= size) continue;
+            uint64_t length = size - skipped < PIECE ? size - skipped : PIECE;
+            uint64_t offset = rows->offsets[row] - rows->offsets[0] + skipped;
+            chosen[count++] = (offset << DECK_BITS | (random & (DECKS - 1))) << SIZE_BITS | length;
+            random = random >> DECK_BITS; /* neighbours go to different decks */
+        }
+    }
+    return count;
+}
+
+/* A copy without the call or the string instruction that a memcpy of unknown size becomes, as most pieces are
+ * short: two 16-byte halves that overlap. */
+static inline void copy_piece(uint8_t *to, const uint8_t *from, uint32_t length) {
+    if (length > 32) {
+        memcpy(to, from, length);
+    } else if (length >= 16) {
+        uint8_t head[16], tail[16];
+        memcpy(head, from, 16);
+        memcpy(tail, from + length - 16, 16);
+        memcpy(to, head, 16);
+        memcpy(to + length - 16, tail, 16);
+    } else if (length >= 8) {
+        uint64_t head = fp_load64(from), tail = fp_load64(from + length - 8);
+        fp_store64(to, head);
+        fp_store64(to + length - 8, tail);
+    } else {
+        for (uint32_t i = 0; i < length; i++) to[i] = from[i];
+    }
+}
+
+/* Deals the pieces to their decks, which lie one behind the other. What lies beyond the cap is left out. */
+static void deal(const uint8_t *column, const uint64_t *chosen, uint64_t count, uint64_t cap,
+                 fp_sample *sample) {
+    struct {
+        uint64_t bytes, pieces;
+    } next[DECKS + 1] = {{0, 0}};
+    for (uint64_t i = 0; i < count; i++) {
+        next[piece_deck(chosen[i]) + 1].bytes += piece_size(chosen[i]);
+        next[piece_deck(chosen[i]) + 1].pieces++;
+    }
+    for (uint32_t deck = 1; deck <= DECKS; deck++) {
+        next[deck].bytes += next[deck - 1].bytes;
+        next[deck].pieces += next[deck - 1].pieces;
+    }
+    sample->size = next[DECKS].bytes < cap ? next[DECKS].bytes : cap;
+    for (uint64_t i = 0; i < count; i++) {
+        if (count - i > LOOK_AHEAD) __builtin_prefetch(column + piece_offset(chosen[i + LOOK_AHEAD]));
+        uint32_t deck = piece_deck(chosen[i]), length = piece_size(chosen[i]);
+        uint64_t at = next[deck].bytes;
+        if (at >= cap) continue;
+        if (length > cap - at) length = (uint32_t)(cap - at);
+        copy_piece(sample->bytes + at, column + piece_offset(chosen[i]), length);
+        sample->lengths[next[deck].pieces++] = length;
+        next[deck].bytes = at + length;
+        sample->pieces++;
+    }
+}
+
+fastpair_status fp_sample_draw(const fastpair_rows *rows, uint64_t cap, uint64_t seed,
+                               const fastpair_allocator *allocator, fp_sample *sample,
+                               fastpair_error *error) {
+    *sample = (fp_sample){0};
+    if (rows->rows && !rows->validity) sample->column_bytes = rows->offsets[rows->rows] - rows->offsets[0];
+    for (uint64_t row = 0; rows->validity && row < rows->rows; row++)
+        sample->column_bytes += row_size(rows, row);
+
+    /* Short pieces are taken in runs of some 256 bytes, as each run costs a few cache misses. As many strata as
+     * runs of mean size reach the cap, and some more lest the chosen be smaller. */
+    uint64_t numbers = sample->column_bytes ? first_number(rows, rows->rows) : 0, run = 1, strata = 0;
+    if (numbers) {
+        uint64_t mean = sample->column_bytes / numbers;
+        run = 256 / (mean < 32 ? 32 : mean > 256 ? 256 : mean);
+        strata = (numbers + run - 1) / run;
+    }
+    if (sample->column_bytes > cap) {
+        uint64_t enough = (uint64_t)((unsigned __int128)strata * cap / sample->column_bytes);
+        enough += enough / 16 + 16;
+        if (enough < strata) strata = enough;
+    }
+    uint64_t room = sample->column_bytes < cap ? sample->column_bytes : cap;
+    uint64_t *chosen = fp_allocate(allocator, strata * run, sizeof *chosen);
+    sample->bytes = fp_allocate(allocator, room + FP_SLACK, 1);
+    sample->lengths = fp_allocate(allocator, strata * run, sizeof *sample->lengths);
+    if (!chosen || !sample->bytes || !sample->lengths) {
+        fp_release(allocator, chosen);
+        fp_sample_free(sample, allocator);
+        return fp_fail_memory(error, room + strata * run * (sizeof *chosen + sizeof *sample->lengths));
+    }
+    if (strata) {
+        uint64_t count = choose(rows, seed, numbers, run, strata, chosen);
+        deal(rows->bytes + rows->offsets[0], chosen, count, cap, sample);
+    }
+    memset(sample->bytes + sample->size, 0, FP_SLACK);
+    fp_release(allocator, chosen);
+    return FASTPAIR_OK;
+}
+
+void fp_sample_free(fp_sample *sample, const fastpair_allocator *allocator) {
+    fp_release(allocator, sample->bytes);
+    fp_release(allocator, sample->lengths);
+    *sample = (fp_sample){0};
+}
+
+uint64_t fp_sample_default(fastpair_codec codec, uint32_t code_bits) {
+    /* Twice as much gains less than 1 % of bytes per code, at each width. */
+    static const uint8_t onpair_mebibytes[] = {[13] = 6, [14] = 10, [15] = 16, [16] = 24};
+    uint64_t mebibytes = codec == FASTPAIR_CODEC_FSST12      ? 1
+                         : code_bits > 12 && code_bits <= 16 ? onpair_mebibytes[code_bits]
+                                                             : 4;
+    return mebibytes << 20;
+}

@@ -1,0 +1,74 @@
+/* settings.c - from the caller's options to checked settings. In: fastpair_compress_options of any version that starts
+ * with its size. Out: fp_settings. Refuses values outside their documented ranges, naming the field. */
+#include "settings.h"
+
+#include "format.h"
+#include "options.h"
+#include "threads.h"
+
+#define REFUSE(condition, ...)                                                                               \
+    if (condition) return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION, __VA_ARGS__)
+
+static fastpair_status resolve_codec(const fastpair_compress_options *given, fp_codec_choice *choice,
+                                     fastpair_error *error) {
+    *choice = (fp_codec_choice){given->codec, given->code_bits, given->max_token};
+    switch (given->codec) {
+    case FASTPAIR_CODEC_AUTO:
+    case FASTPAIR_CODEC_STORED:
+        REFUSE(given->code_bits || given->max_token,
+               "code_bits and max_token must be 0 unless codec is onpair");
+        return FASTPAIR_OK;
+    case FASTPAIR_CODEC_ONPAIR:
+        REFUSE(given->code_bits && (given->code_bits < 9 || given->code_bits > 16),
+               "code_bits is %u; onpair takes 9..16", given->code_bits);
+        REFUSE(given->max_token && given->max_token != 8 && given->max_token != 16,
+               "max_token is %u; onpair takes 8 or 16", given->max_token);
+        if (!choice->code_bits) choice->code_bits = 16;
+        if (!choice->max_token) choice->max_token = 16;
+        return FASTPAIR_OK;
+    case FASTPAIR_CODEC_FSST12:
+        REFUSE(given->code_bits && given->code_bits != 12, "code_bits is %u; fsst12 has 12",
+               given->code_bits);
+        REFUSE(given->max_token && given->max_token != 8, "max_token is %u; fsst12 has 8", given->max_token);
+        choice->code_bits = 12;
+        choice->max_token = 8;
+        return FASTPAIR_OK;
+    }
+    REFUSE(1, "unknown codec %d", (int)given->codec);
+}
+
+fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp_settings *settings,
+                                    fastpair_error *error) {
+    fastpair_compress_options given;
+    fastpair_status status = fp_options_copy(options, &given, sizeof given, error);
+    if (status) return status;
+    *settings = (fp_settings){.goal = given.goal,
+                              .seed = given.seed,
+                              .sample_bytes = given.sample_bytes,
+                              .chunk_bytes = given.chunk_bytes ? given.chunk_bytes : 8u << 20,
+                              .batch_codes = given.batch_codes ? given.batch_codes : 256,
+                              .alignment = given.section_alignment ? given.section_alignment : 64,
+                              .hot_codes = given.hot_codes,
+                              .threads = given.threads ? given.threads : 1,
+                              .dictionary = given.dictionary,
+                              .progress = given.progress,
+                              .progress_context = given.progress_context};
+    if ((status = fp_allocator_resolve(&given.allocator, &settings->allocator, error)) ||
+        (status = resolve_codec(&given, &settings->choice, error)))
+        return status;
+    REFUSE(given.dictionary && given.codec != FASTPAIR_CODEC_AUTO,
+           "codec must be 0 when a dictionary is given: the dictionary has its own");
+    REFUSE((unsigned)given.goal > FASTPAIR_GOAL_SPEED, "unknown goal %d", (int)given.goal);
+    REFUSE(settings->chunk_bytes > 1u << 30, "chunk_bytes is %llu; the most is 1 GiB",
+           (unsigned long long)settings->chunk_bytes);
+    REFUSE(settings->batch_codes % 32 || settings->batch_codes < FP_MIN_BATCH ||
+               settings->batch_codes > FP_MAX_BATCH,
+           "batch_codes is %u; it must be a multiple of 32 in 32..1024", settings->batch_codes);
+    REFUSE(settings->alignment != 64 && settings->alignment != 4096,
+           "section_alignment is %u; it must be 64 or 4096", settings->alignment);
+    REFUSE(settings->hot_codes > 65536, "hot_codes is %u; there are at most 65536 codes",
+           settings->hot_codes);
+    REFUSE(settings->threads > FP_MAX_THREADS, "threads is %u; the most is %u", settings->threads,
+           FP_MAX_THREADS);
+    return FASTPAIR_OK;
+}

@@ -1,0 +1,34 @@
+/* settings.h - compression options, checked and with every default filled in. */
+#ifndef FP_SETTINGS_H
+#define FP_SETTINGS_H
+
+#include "memory.h"
+
+/* A codec with its parameters. */
+typedef struct fp_codec_choice {
+    fastpair_codec codec;
+    uint32_t code_bits; /* 0 for auto and stored */
+    uint32_t max_token;
+} fp_codec_choice;
+
+typedef struct fp_settings {
+    fp_codec_choice choice;
+    fastpair_goal goal;
+    uint64_t seed;
+    uint64_t sample_bytes; /* 0: fp_sample_default of the codec in use */
+    uint64_t chunk_bytes;
+    uint32_t batch_codes;
+    uint32_t alignment;
+    uint32_t hot_codes;
+    uint32_t threads;
+    const fastpair_dictionary *dictionary;
+    fastpair_allocator allocator;
+    fastpair_progress progress;
+    void *progress_context;
+} fp_settings;
+
+/* Checks `options` (NULL: all defaults). INVALID_ARGUMENT names the field and its range. */
+fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp_settings *settings,
+                                    fastpair_error *error);
+
+#endif

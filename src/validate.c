@@ -1,0 +1,167 @@
+/* validate.c - reading and checking everything. In: an open column, or one chunk. Out: OK, or what is wrong and where.
+ *
+ * Opening has checked headers, footer and dictionaries; here every section is compared with its checksum and walked
+ * as docs/format.md describes it: each code, each sidecar entry, each row. Every byte of the image is looked at, the
+ * gaps included, so that no changed bit goes unnoticed. Refuses what a decoder would never notice, too: codes
+ * without a token, tokens that cross a row's end, null rows with bytes. */
+#include "access.h"
+
+#include "lengths.h"
+#include "pack.h"
+#include "sidecar.h"
+
+#include <inttypes.h>
+
+/* ---------------------------------------------------------------- rows */
+
+static fastpair_status check_validity(const fp_chunk_view *view, fastpair_error *error) {
+    const fp_chunk *chunk = view->chunk;
+    if (!chunk->has_validity) return FASTPAIR_OK;
+    const uint8_t *bitmap = fp_chunk_section(chunk, view->block, FP_SECTION_VALIDITY);
+    if (chunk->rows % 8 && bitmap[chunk->rows / 8] >> chunk->rows % 8)
+        return fp_chunk_fault(view, FP_SECTION_VALIDITY, chunk->rows / 8, "spare validity bits are not zero",
+                              error);
+    if (fp_chunk_validity(view, 0, chunk->rows, NULL, 0) != chunk->nulls)
+        return fp_chunk_fault(view, FP_SECTION_VALIDITY, 0, "the header gives another number of null rows",
+                              error);
+    uint64_t starts[FP_LENGTH_BLOCK + 1];
+    uint32_t rows;
+    for (uint64_t first = 0; first < chunk->rows; first += FP_LENGTH_BLOCK) {
+        fastpair_status status = fp_chunk_row_starts(view, first / FP_LENGTH_BLOCK, starts, &rows, error);
+        if (status) return status;
+        for (uint32_t i = 0; i < rows; i++)
+            if (starts[i + 1] != starts[i] && fp_chunk_row_is_null(view, first + i))
+                return fp_chunk_fault(view, FP_SECTION_LENGTHS, first / FP_LENGTH_BLOCK * FP_LENGTH_ENTRY,
+                                      "a null row has bytes", error);
+    }
+    return FASTPAIR_OK;
+}
+
+/* Goes through the row ends of a chunk, which fp_lengths_check has found to be in order. */
+typedef struct row_ends {
+    const fp_chunk_view *view;
+    uint64_t block;      /* the next to be read */
+    uint32_t next, rows; /* starts[next .. rows] are the ends not gone through yet */
+    uint64_t starts[FP_LENGTH_BLOCK + 1];
+} row_ends;
+
+/* Goes through the ends up to `to`; returns how many of them are at no token's end, as `token_ends` marks them from
+ * chunk byte `from` on. */
+static uint64_t count_cut_rows(row_ends *ends, uint64_t from, uint64_t to, const uint8_t *token_ends) {
+    uint64_t cut = 0;
+    for (;;) {
+        for (; ends->next <= ends->rows && ends->starts[ends->next] <= to; ends->next++)
+            cut += !token_ends[ends->starts[ends->next] - from];
+        if (ends->next <= ends->rows || ends->block * FP_LENGTH_BLOCK >= ends->view->chunk->rows ||
+            fp_chunk_row_starts(ends->view, ends->block++, ends->starts, &ends->rows, NULL))
+            return cut;
+        ends->next = 1;
+    }
+}
+
+/* ---------------------------------------------------------------- codes */
+
+static fastpair_status check_code_padding(const fp_chunk_view *view, uint32_t bits, fastpair_error *error) {
+    const fp_section *section = &view->chunk->sections[FP_SECTION_CODES];
+    const uint8_t *packed = view->block + section->offset;
+    uint64_t used = view->chunk->codes * bits, whole = (used + 7) / 8; /* below 2^36 bits */
+    if ((used % 8 && packed[used / 8] >> used % 8) || !fp_all_zero(packed + whole, section->size - whole))
+        return fp_chunk_fault(view, FP_SECTION_CODES, used / 8, "the padding behind the codes is not zero",
+                              error);
+    return FASTPAIR_OK;
+}
+
+static fastpair_status check_codes(const fp_chunk_view *view, uint32_t bits, const uint8_t *length_of_code,
+                                   fastpair_error *error) {
+    const fp_chunk *chunk = view->chunk;
+    const uint8_t *packed = fp_chunk_section(chunk, view->block, FP_SECTION_CODES);
+    const uint8_t *sidecar = fp_chunk_section(chunk, view->block, FP_SECTION_SIDECAR);
+    uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes), position = 0, largest = 0;
+    uint64_t by_length[4][17] = {
+        {0}}; /* four of each, so that equal lengths in a row do not wait for each other */
+    row_ends ends = {.view = view, .next = 1};
+    uint8_t token_ends[FP_LARGEST_BATCH + 1] = {
+        1}; /* 1 at the batch bytes where a token ends; a batch begins so */
+    for (uint64_t batch = 0; batch < batches; batch++) {
+        uint16_t codes[FP_MAX_BATCH];
+        uint64_t first = batch * chunk->batch_codes, left = chunk->codes - first;
+        uint32_t count = left < chunk->batch_codes ? (uint32_t)left : chunk->batch_codes, bytes = 0;
+        if (fp_sidecar_position(sidecar, batches, chunk->group_batches, batch) != position)
+            return fp_chunk_fault(view, FP_SECTION_SIDECAR, 0,
+                                  "a sidecar position is not where its batch begins", error);
+        fp_unpack(packed, chunk->sections[FP_SECTION_CODES].size, bits, first, count, codes);
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t length = length_of_code[codes[i]];
+            by_length[i % 4][length]++;
+            token_ends[bytes += length] = 1; /* at most 1024 * 16 */
+        }
+        if (by_length[0][0] | by_length[1][0] | by_length[2][0] | by_length[3][0])
+            return fp_chunk_fault(view, FP_SECTION_CODES, first * bits / 8,
+                                  "a code has no token in the dictionary", error);
+        if (count_cut_rows(&ends, position, position + bytes, token_ends))
+            return fp_chunk_fault(view, FP_SECTION_CODES, first * bits / 8,
+                                  "a token crosses the end of a row", error);
+        memset(token_ends + 1, 0, bytes);
+        position += bytes;
+        if (bytes > largest) largest = bytes;
+    }
+    for (int i = 0; i < 16; i++)
+        if (by_length[0][i + 1] + by_length[1][i + 1] + by_length[2][i + 1] + by_length[3][i + 1] !=
+            chunk->by_length[i])
+            return fp_chunk_fault(view, FP_SECTION_CODES, 0, "the header counts other token lengths", error);
+    /* The counts give the decoded bytes, so `position` is right now, too. */
+    if (largest != chunk->largest_batch)
+        return fp_chunk_fault(view, FP_SECTION_CODES, 0, "the header gives another largest batch", error);
+    return check_code_padding(view, bits, error);
+}
+
+/* ---------------------------------------------------------------- chunks and the column */
+
+static fastpair_status check_gaps(const fp_chunk_view *view, fastpair_error *error) {
+    const fp_chunk *chunk = view->chunk;
+    uint64_t end = FP_CHUNK_HEADER;
+    for (int i = 0; i <= FP_SECTIONS; i++) {
+        if (i < FP_SECTIONS && !chunk->sections[i].size) continue;
+        uint64_t next = i < FP_SECTIONS ? chunk->sections[i].offset : chunk->block_bytes;
+        if (!fp_all_zero(view->block + end, next - end))
+            return fp_fail(error, FASTPAIR_ERROR_CORRUPT, chunk->position + end,
+                           "chunk %" PRIu64 ": the bytes between two sections (offset %" PRIu64
+                           ") are not all zero",
+                           view->number, chunk->position + end);
+        if (i < FP_SECTIONS) end = next + chunk->sections[i].size;
+    }
+    return FASTPAIR_OK;
+}
+
+fastpair_status fp_chunk_validate(const fp_chunk_view *view, const fp_column_dict *dictionary,
+                                  fastpair_error *error) {
+    const fp_section *lengths = &view->chunk->sections[FP_SECTION_LENGTHS];
+    fastpair_status status = fp_chunk_verify_checksums(view, error);
+    if (!status) status = check_gaps(view, error);
+    if (status) return status;
+    uint64_t where;
+    const char *fault = fp_lengths_check(view->block + lengths->offset, lengths->size, view->chunk->rows,
+                                         view->chunk->decoded_bytes, &where);
+    if (fault) return fp_chunk_fault(view, FP_SECTION_LENGTHS, where, fault, error);
+    status = check_validity(view, error);
+    if (!status && view->chunk->coded)
+        status = check_codes(view, dictionary->dict.code_bits, dictionary->length_of_code, error);
+    return status;
+}
+
+static fastpair_status check_chunk(void *context, uint64_t number, fastpair_error *error) {
+    const fastpair_column *column = context;
+    fp_chunk_view view = fp_column_chunk(column, number);
+    return fp_chunk_validate(&view, view.chunk->coded ? &column->dictionaries[view.chunk->dictionary] : NULL,
+                             error);
+}
+
+fastpair_status fastpair_column_validate(const fastpair_column *column, uint32_t threads,
+                                         fastpair_error *error) {
+    if (!column)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "fastpair_column_validate: column must not be NULL");
+    fastpair_status status = fp_check_threads(threads, error);
+    if (status) return status;
+    return fp_run_tasks(threads, column->totals.chunks, check_chunk, (void *)(uintptr_t)column, error);
+}

@@ -1,0 +1,140 @@
+/* make_golden.c - wrote the files beside it, once. Kept so that one can see what they are and add more.
+ *
+ * In: nothing. Out: NAME.fpc and NAME.rows in the current folder. It never writes over a file: what is committed must
+ * decode for ever, so a change of the library or the format adds files and replaces none. To add some, extend main(),
+ * extend `names` in test_golden.c, and in the repository's root
+ *     cc -std=gnu11 -Iinclude -Isrc -Itests tests/golden/make_golden.c tests/oracle.c tests/shapes.c src/[a-z]*.c -lpthread -lm \
+ *         -o /tmp/make_golden && cd tests/golden && /tmp/make_golden */
+#include "forge.h"
+#include "verify.h"
+
+static void write_new(const char *name, const char *ending, const uint8_t *data, uint64_t size) {
+    char path[200];
+    snprintf(path, sizeof path, "%s%s", name, ending);
+    FILE *file = fopen(path, "wbx"); /* fails if it exists */
+    if (!file) {
+        printf("%s is there already\n", path);
+        return;
+    }
+    if (fwrite(data, 1, size, file) != size || fclose(file)) abort();
+    printf("%s: %llu bytes\n", path, (unsigned long long)size);
+}
+
+/* One row a line: `\N` a null, `\xHH` a byte that does not print, `\\` a backslash. */
+static void write_rows(const char *name, const shape *s) {
+    forge_bytes text = {0};
+    for (uint64_t i = 0; i < s->rows.rows; i++) {
+        if (!verify_valid(s, i)) forge_append(&text, "\\N", 2);
+        for (uint64_t k = s->out_offsets[i]; k < s->out_offsets[i + 1]; k++) {
+            uint8_t byte = s->out_bytes[k];
+            char escaped[8];
+            if (byte == '\\')
+                snprintf(escaped, sizeof escaped, "\\\\");
+            else if (byte < 32 || byte > 126)
+                snprintf(escaped, sizeof escaped, "\\x%02x", byte);
+            else
+                snprintf(escaped, sizeof escaped, "%c", byte);
+            forge_append(&text, escaped, strlen(escaped));
+        }
+        forge_append(&text, "\n", 1);
+    }
+    write_new(name, ".rows", text.data ? text.data : (const uint8_t *)"", text.size);
+    free(text.data);
+}
+
+static int sink_write(void *context, const void *data, size_t size) {
+    forge_append(context, data, size);
+    return 0;
+}
+
+/* The rows written with the options; with framing if `separator` is not negative. */
+static void make(const char *name, shape *s, fastpair_compress_options options, int separator, int coded) {
+    options.struct_size = sizeof options;
+    forge_bytes image = {0};
+    fastpair_sink sink = {sink_write, &image};
+    fastpair_writer *writer = NULL;
+    if (fastpair_writer_open(&sink, &options, &writer, NULL)) abort();
+    if (separator >= 0 && fastpair_writer_set_framing(writer, (uint8_t)separator, 0, NULL)) abort();
+    if (fastpair_writer_append(writer, &s->rows, NULL) || fastpair_writer_finish(writer, NULL)) abort();
+    fastpair_writer_close(writer);
+    if ((forge_block(image.data, image.size, "FPDI", 0) != 0) != coded)
+        printf("%s: coded or stored by surprise\n", name);
+    write_new(name, ".fpc", image.data, image.size);
+    write_rows(name, s);
+    free(image.data);
+    shape_free(s);
+}
+
+static shape rows_of(shape_kind kind, uint64_t bytes, uint32_t null_percent) {
+    shape s;
+    shape_make(&s, kind, 2024, &(shape_options){.bytes = bytes, .null_percent = null_percent});
+    return s;
+}
+
+/* What this library never writes but must read: no promised order, row lengths of width 32. */
+static void make_forged(void) {
+    static const char *const text[] = {"in ",  "the beginning ",   "was", " ", "a",
+                                       "\xff", "0123456789abcdef", "z"};
+    uint32_t codes[400], lengths[200] = {0};
+    uint8_t length_of[8], valid[200];
+    for (uint32_t i = 0; i < 8; i++) length_of[i] = (uint8_t)strlen(text[i]);
+    for (uint32_t i = 0; i < 200; i++) valid[i] = i % 7 != 6;
+    uint64_t random = 7;
+    for (uint32_t i = 0; i < 400; i++) {
+        codes[i] = (uint32_t)(check_random(&random) % 8);
+        uint32_t row = i / 2;
+        lengths[valid[row] ? row : row - 1] += length_of[codes[i]];
+    }
+    forge f;
+    forge_begin(&f, 64, 0, 0);
+    forge_dictionary d = forge_plain_dictionary(text, 8);
+    forge_chunk c = forge_coded_chunk(codes, 400, d.bits, length_of, 32, lengths, valid, 200);
+    forge_add_dictionary(&f, &d);
+    forge_add_chunk(&f, &c);
+    forge_finish(&f);
+    oracle_column oracle;
+    shape s;
+    if (!oracle_decode(f.file.data, f.file.size, &oracle)) abort();
+    shape_from_rows(&s, "forged", oracle.bytes, oracle.offsets, oracle.valid, oracle.rows);
+    write_new("order_none", ".fpc", f.file.data, f.file.size);
+    write_rows("order_none", &s);
+    shape_free(&s), oracle_free(&oracle), free(f.file.data);
+}
+
+int main(void) {
+    typedef fastpair_compress_options options;
+    shape s = rows_of(SHAPE_URLS, 4000, 5);
+    make("onpair16", &s, (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 16}, -1, 1);
+    s = rows_of(SHAPE_LOG_LINES, 5000, 0);
+    make("onpair12", &s, (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .chunk_bytes = 1200}, -1,
+         1);
+    s = rows_of(SHAPE_WORDS, 4000, 10);
+    make("onpair12_hot", &s, (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .hot_codes = 40}, -1,
+         1);
+    s = rows_of(SHAPE_PREFIXES, 3000, 0);
+    make("onpair9_token8", &s,
+         (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 9, .max_token = 8, .batch_codes = 32}, -1, 1);
+    s = rows_of(SHAPE_CLERKS, 4000, 3);
+    make("fsst12", &s, (options){.codec = FASTPAIR_CODEC_FSST12, .batch_codes = 1024}, -1, 1);
+    s = rows_of(SHAPE_RANDOM_BYTES, 600, 10);
+    make("stored", &s, (options){.codec = FASTPAIR_CODEC_STORED}, -1, 0);
+    s = rows_of(SHAPE_NO_ROWS, 0, 0);
+    make("no_rows", &s, (options){0}, -1, 0);
+    s = rows_of(SHAPE_EMPTY_ROWS, 0, 0);
+    make("empty_rows", &s, (options){0}, -1, 0);
+    s = rows_of(SHAPE_EMPTY_ROWS, 0, 100);
+    make("all_null", &s, (options){0}, -1, 0);
+    s = rows_of(SHAPE_DRIFT, 12000, 0);
+    make(
+        "two_dictionaries", &s,
+        (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .chunk_bytes = 2500, .sample_bytes = 2500},
+        -1, 1);
+    s = rows_of(SHAPE_FOUR_VALUES, 3000, 0);
+    make("framed", &s, (options){0}, '\n', 1);
+    s = rows_of(SHAPE_UTF8, 300, 0);
+    make("aligned_4096", &s, (options){.codec = FASTPAIR_CODEC_STORED, .section_alignment = 4096}, -1, 0);
+    s = rows_of(SHAPE_LONG_AND_TINY, 6000, 0);
+    make("long_lengths", &s, (options){0}, -1, 1);
+    make_forged();
+    return 0;
+}

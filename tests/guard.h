@@ -1,0 +1,67 @@
+/* guard.h - test buffers that notice any access beside them.
+ *
+ * Under AddressSanitizer an exactly-sized malloc does it. Otherwise the buffer ends where an unreadable page begins, so
+ * that reads and writes behind it fault, and the bytes before it hold a pattern that guard_free compares. */
+#ifndef FP_TESTS_GUARD_H
+#define FP_TESTS_GUARD_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define GUARD_BY_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GUARD_BY_SANITIZER 1
+#endif
+#endif
+
+#ifndef GUARD_BY_SANITIZER
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+typedef struct guard {
+    uint8_t *data; /* `size` bytes */
+    uint64_t size;
+    uint8_t *pages;
+    uint64_t page_bytes;
+} guard;
+
+#define GUARD_PATTERN 0xc7
+#define GUARD_BEFORE  64u
+
+/* `size` bytes of a known garbage. Sizes that are not multiples of 16 begin unaligned without a sanitizer, which is
+ * what users' buffers may do; sizes of 4- and 8-byte entries keep those entries aligned. */
+static inline guard guard_make(uint64_t size) {
+    guard g = {.size = size};
+#ifdef GUARD_BY_SANITIZER
+    g.data = malloc(size);
+    if (!g.data) abort();
+#else
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    g.page_bytes = (size + GUARD_BEFORE + page - 1) / page * page;
+    g.pages = mmap(NULL, g.page_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (g.pages == MAP_FAILED || mprotect(g.pages + g.page_bytes, page, PROT_NONE)) abort();
+    g.data = g.pages + g.page_bytes - size;
+    memset(g.data - GUARD_BEFORE, GUARD_PATTERN, GUARD_BEFORE);
+#endif
+    memset(g.data, 0x3c, size);
+    return g;
+}
+
+/* Frees; returns 1 if nothing was written just before the buffer. */
+static inline int guard_free(guard *g) {
+    int intact = 1;
+#ifdef GUARD_BY_SANITIZER
+    free(g->data);
+#else
+    for (uint32_t i = 1; i <= GUARD_BEFORE; i++) intact &= g->data[-(int)i] == GUARD_PATTERN;
+    munmap(g->pages, g->page_bytes + (uint64_t)sysconf(_SC_PAGESIZE));
+#endif
+    memset(g, 0, sizeof *g);
+    return intact;
+}
+
+#endif

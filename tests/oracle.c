@@ -1,0 +1,452 @@
+/* oracle.c - the reference decoder: an image goes in, rows come out, or the first rule it breaks.
+ *
+ * Functions are in the order of docs/format.md. The trick is to have none: every number is read where the page puts it,
+ * every rule is one line, codes and lengths are read bit by bit. It refuses all that the page forbids. */
+#define XXH_INLINE_ALL
+#include "oracle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+typedef struct dictionary {
+    uint32_t bits, slots, tokens;
+    uint64_t offset, block_size;
+    uint8_t (*token)[16];
+    uint8_t *length; /* of every slot, uncovered ones included */
+    uint8_t *covered;
+    uint8_t *used;
+} dictionary;
+
+typedef struct block {
+    uint64_t offset, block_size, rows, decoded_bytes;
+} block;
+
+typedef struct reading {
+    const uint8_t *data;
+    uint64_t size;
+    uint64_t alignment;
+    dictionary *dictionaries;
+    block *chunks;
+    oracle_column *out;
+} reading;
+
+static uint64_t little(const uint8_t *at, int bytes) {
+    uint64_t value = 0;
+    for (int i = bytes - 1; i >= 0; i--) value = value << 8 | at[i];
+    return value;
+}
+
+static uint64_t bits_at(const uint8_t *section, uint64_t bit, uint32_t width) {
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < width; i++)
+        value |= (uint64_t)(section[(bit + i) / 8] >> ((bit + i) % 8) & 1) << i;
+    return value;
+}
+
+static uint64_t hash(const uint8_t *data, uint64_t size) { return XXH3_64bits(data, size); }
+
+static int all_zero(const uint8_t *data, uint64_t size) {
+    for (uint64_t i = 0; i < size; i++)
+        if (data[i]) return 0;
+    return 1;
+}
+
+static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+static uint64_t divide_up(uint64_t value, uint64_t unit) { return value / unit + (value % unit != 0); }
+
+static void *room(void *old, uint64_t count, size_t size) {
+    void *memory = realloc(old, count ? count * size : 1);
+    if (!memory) abort();
+    return memory;
+}
+
+static int refuse(reading *r, uint64_t where, const char *why) {
+    snprintf(r->out->why, sizeof r->out->why, "%s", why);
+    r->out->where = where;
+    return 0;
+}
+
+/* One rule of the page: `where` is the file offset it is about. */
+#define RULE(condition, where, why)                                                                          \
+    do {                                                                                                     \
+        if (!(condition)) return refuse(r, where, why);                                                      \
+    } while (0)
+
+/* ---------------------------------------------------------------- 1. the parts of a file */
+
+static int file_header(reading *r) {
+    const uint8_t *d = r->data;
+    RULE(r->size >= 64 + 112 + 32, 0, "too small for header, footer and trailer");
+    RULE(!memcmp(d, "\x89\x46\x50\x43\x0d\x0a\x1a\x0a", 8), 0, "magic");
+    RULE(little(d + 8, 2) == 1, 8, "major version");
+    RULE(little(d + 10, 2) == 0, 10, "minor version");
+    r->alignment = little(d + 12, 4);
+    RULE(r->alignment == 64 || r->alignment == 4096, 12, "alignment");
+    RULE(d[16] <= 1, 16, "framing");
+    RULE(d[16] || !d[17], 17, "separator without framing");
+    RULE(all_zero(d + 18, 38), 18, "zero field");
+    RULE(little(d + 56, 8) == hash(d, 56), 56, "file header checksum");
+    r->out->has_framing = d[16];
+    r->out->separator = d[17];
+    return 1;
+}
+
+/* "Every block": kind has been seen; checks H, the size and the header's hash. */
+static int block_header(reading *r, uint64_t at, uint32_t header_size) {
+    RULE(at + header_size <= r->size, at, "block header beyond the file");
+    RULE(little(r->data + at + 4, 4) == header_size, at + 4, "header size");
+    RULE(little(r->data + at + header_size - 8, 8) == hash(r->data + at, header_size - 8),
+         at + header_size - 8, "block header checksum");
+    return 1;
+}
+
+/* A section entry: where it must lie, given the end of what is before it; moves *end behind it. */
+static int section(reading *r, uint64_t at, uint64_t entry, uint64_t *end, const uint8_t **bytes,
+                   uint64_t *size) {
+    uint64_t offset = little(r->data + entry, 8), length = little(r->data + entry + 8, 8);
+    uint64_t expected = little(r->data + entry + 16, 8);
+    *size = length;
+    *bytes = r->data + at; /* never read when empty */
+    if (length == 0) {
+        RULE(offset == 0 && expected == 0, entry, "empty section with an offset or a hash");
+        return 1;
+    }
+    RULE(offset == round_up(*end, r->alignment), entry, "section offset");
+    RULE(length <= r->size - at && offset <= r->size - at - length, entry + 8, "section beyond the file");
+    RULE(hash(r->data + at + offset, length) == expected, at + offset, "section checksum");
+    if (!all_zero(r->data + at + *end, offset - *end)) r->out->gaps_not_zero = 1;
+    *bytes = r->data + at + offset;
+    *end = offset + length;
+    return 1;
+}
+
+/* The block ends at the first multiple of A at or behind its last section. */
+static int block_end(reading *r, uint64_t at, uint64_t end) {
+    uint64_t block_size = little(r->data + at + 8, 8);
+    RULE(block_size == round_up(end, r->alignment), at + 8, "block size");
+    RULE(block_size <= r->size - at, at + 8, "block beyond the file");
+    if (!all_zero(r->data + at + end, block_size - end)) r->out->gaps_not_zero = 1;
+    return 1;
+}
+
+/* ---------------------------------------------------------------- 2. dictionary block */
+
+static int run_entries(reading *r, uint64_t at, dictionary *dict, const uint8_t *bytes, uint64_t size) {
+    const uint8_t *h = r->data + at;
+    uint64_t position = (uint64_t)(bytes - r->data);
+    uint32_t longest = h[18], order = h[19], shift = h[20], runs = (uint32_t)little(h + 36, 4);
+    uint64_t hot = little(h + 32, 4), end = 0, seen = 0, payload = 8ull * runs, last_length = 0,
+             cold_part = hot == 0;
+    RULE(size >= payload, position, "token section shorter than its runs");
+    dict->token = room(NULL, dict->slots, 16);
+    dict->length = room(NULL, dict->slots, 1);
+    dict->covered = room(NULL, dict->slots, 1);
+    dict->used = room(NULL, dict->slots, 1);
+    memset(dict->token, 0, 16ull * dict->slots);
+    memset(dict->covered, 0, dict->slots);
+    memset(dict->used, 0, dict->slots);
+    for (uint32_t i = 0; i < runs; i++) {
+        const uint8_t *entry = bytes + 8ull * i;
+        uint64_t where = position + 8ull * i, first = little(entry, 4), count = little(entry + 4, 2) + 1;
+        uint32_t length = entry[6];
+        RULE(entry[7] == 0, where, "zero field of a run");
+        RULE(length >= 1 && length <= longest, where, "token length");
+        RULE(i ? first >= end : first == 0, where, "runs overlap, or the first is not at 0");
+        RULE(first + count <= dict->slots, where, "run beyond N");
+        for (uint64_t code = end; code < first; code++) dict->length[code] = (uint8_t)last_length;
+        if (order == 1) {
+            RULE(first % (1ull << shift) == 0, where, "run not at a multiple of 2^s");
+            RULE(first >= hot || first + count <= hot, where, "run crosses the hot part's end");
+            int restart = i == 0 || (hot && first == hot);
+            if (hot && first == hot) cold_part = 1;
+            RULE(restart || length > last_length, where, "lengths do not ascend");
+        }
+        RULE(payload + count * length <= size, where, "tokens beyond the section");
+        for (uint64_t code = first; code < first + count; code++, payload += length) {
+            memcpy(dict->token[code], bytes + payload, length);
+            dict->length[code] = (uint8_t)length;
+            dict->covered[code] = 1;
+        }
+        end = first + count;
+        seen += count;
+        last_length = length;
+    }
+    for (uint64_t code = end; code < dict->slots; code++) dict->length[code] = (uint8_t)last_length;
+    RULE(cold_part, at + 32, "no run begins where the hot part ends");
+    RULE(payload == size, position, "bytes behind the tokens");
+    RULE(seen == dict->tokens, at + 28, "token count");
+    return 1;
+}
+
+static int dictionary_block(reading *r, uint64_t at) {
+    const uint8_t *h = r->data + at;
+    if (!block_header(r, at, 96)) return 0;
+    RULE(h[16] == 1 || h[16] == 2, at + 16, "codec");
+    RULE(h[17] >= 1 && h[17] <= 16, at + 17, "bits");
+    RULE(h[18] == 8 || h[18] == 16, at + 18, "longest token");
+    RULE(h[19] <= 1, at + 19, "order");
+    RULE(h[20] <= 15 && (h[19] == 1 || h[20] == 0), at + 20, "class shift");
+    RULE(all_zero(h + 21, 3) && all_zero(h + 72, 16), at + 21, "zero field");
+    uint64_t slots = little(h + 24, 4), tokens = little(h + 28, 4), hot = little(h + 32, 4),
+             runs = little(h + 36, 4);
+    uint32_t bits = h[17];
+    RULE(slots >= 1 && slots <= 1ull << bits, at + 24, "N");
+    RULE(bits == 1 || slots > 1ull << (bits - 1), at + 24, "bits not the smallest for N");
+    RULE(tokens >= 1 && tokens <= slots, at + 28, "tokens");
+    RULE(hot <= slots && (h[19] == 1 || hot == 0) && hot % (1ull << h[20]) == 0, at + 32, "hot slots");
+    RULE(runs >= 1 && runs <= tokens, at + 36, "runs");
+    uint64_t end = 96, size;
+    const uint8_t *bytes;
+    if (!section(r, at, at + 48, &end, &bytes, &size) || !block_end(r, at, end)) return 0;
+    RULE(size > 0, at + 48, "empty token section");
+
+    oracle_column *out = r->out;
+    r->dictionaries = room(r->dictionaries, out->dictionaries + 1, sizeof *r->dictionaries);
+    dictionary *dict = &r->dictionaries[out->dictionaries++];
+    *dict = (dictionary){.bits = bits, .slots = (uint32_t)slots, .tokens = (uint32_t)tokens, .offset = at};
+    dict->block_size = little(h + 8, 8);
+    if (out->dictionaries == 1) out->first_codec = h[16], out->first_bits = bits, out->first_longest = h[18];
+    out->tokens += tokens;
+    out->dictionary_bytes += size;
+    return run_entries(r, at, dict, bytes, size);
+}
+
+/* ---------------------------------------------------------------- 3. chunk block */
+
+/* Codes and sidecar. Fills the chunk's bytes and marks in `boundary` where codes begin. */
+static int coded_bytes(reading *r, uint64_t at, const uint8_t *codes, const uint8_t *sidecar, uint8_t *bytes,
+                       uint8_t *boundary) {
+    const uint8_t *h = r->data + at;
+    dictionary *dict = &r->dictionaries[little(h + 20, 4)];
+    uint64_t count = little(h + 40, 8), decoded = little(h + 48, 8), batch = little(h + 56, 4),
+             group = little(h + 60, 4);
+    uint64_t batches = divide_up(count, batch), groups = divide_up(batches, group), done = 0, begin = 0,
+             largest = 0;
+    uint64_t by_length[16] = {0}, codes_position = (uint64_t)(codes - r->data);
+    for (uint64_t i = 0; i < count; i++) {
+        if (i % batch == 0) {
+            uint64_t k = i / batch;
+            uint64_t claim = little(sidecar + k / group * 4, 4) + little(sidecar + groups * 4 + k * 2, 2);
+            RULE(claim == done, (uint64_t)(sidecar - r->data) + groups * 4 + k * 2, "sidecar position");
+            begin = done;
+        }
+        uint64_t code = bits_at(codes, i * dict->bits, dict->bits);
+        RULE(code < dict->slots, codes_position + i * dict->bits / 8, "code not below N");
+        if (!dict->covered[code]) r->out->empty_slots_used = 1;
+        if (dict->covered[code]) dict->used[code] = 1;
+        uint32_t length = dict->length[code];
+        RULE(done + length <= decoded, codes_position + i * dict->bits / 8,
+             "more bytes than the header says");
+        memcpy(bytes + done, dict->token[code], length);
+        boundary[done] = 1;
+        done += length;
+        by_length[length - 1]++;
+        if (done - begin > largest) largest = done - begin;
+    }
+    RULE(done == decoded, at + 48, "decoded bytes");
+    RULE(largest == little(h + 64, 4), at + 64, "largest batch");
+    for (int i = 0; i < 16; i++)
+        RULE(by_length[i] == little(h + 80 + 8 * i, 8), at + 80 + 8 * i, "codes by length");
+    for (uint64_t bit = count * dict->bits; bit % 128; bit++)
+        if (bits_at(codes, bit, 1)) r->out->padding_not_zero = 1;
+    r->out->codes += count;
+    for (int i = 0; i < 16; i++) r->out->codes_by_length[i] += by_length[i];
+    if (largest > r->out->largest_batch) r->out->largest_batch = (uint32_t)largest;
+    return 1;
+}
+
+/* Row lengths and validity: appends the chunk's rows to the column. `base` is where the chunk's bytes begin. */
+static int row_lengths(reading *r, uint64_t at, const uint8_t *lengths, uint64_t size,
+                       const uint8_t *validity, uint64_t base, const uint8_t *boundary) {
+    const uint8_t *h = r->data + at;
+    uint64_t rows = little(h + 24, 8), nulls = little(h + 32, 8), decoded = little(h + 48, 8);
+    uint64_t blocks = divide_up(rows, 256), position = (uint64_t)(lengths - r->data), start = 0, packed = 0,
+             nulls_seen = 0;
+    oracle_column *out = r->out;
+    RULE(size >= blocks * 16, at + 256, "length directory");
+    out->offsets = room(out->offsets, out->rows + rows + 1, 8);
+    out->valid = room(out->valid, out->rows + rows, 1);
+    for (uint64_t block_number = 0; block_number < blocks; block_number++) {
+        const uint8_t *entry = lengths + 16 * block_number;
+        uint64_t where = position + 16 * block_number, minimum = little(entry + 8, 4);
+        uint64_t in_block = rows - block_number * 256 < 256 ? rows - block_number * 256 : 256;
+        uint32_t width = entry[12];
+        RULE(all_zero(entry + 13, 3), where + 13, "zero field of a length block");
+        RULE(width <= 32, where + 12, "length width");
+        RULE(little(entry, 4) == start, where, "start of a length block");
+        RULE(little(entry + 4, 4) == packed, where + 4, "place of packed lengths");
+        uint64_t taken = divide_up(in_block * width, 32) * 4;
+        RULE(packed + taken <= size - blocks * 16, where + 4, "packed lengths beyond the section");
+        const uint8_t *numbers = lengths + blocks * 16 + packed;
+        for (uint64_t i = 0; i < in_block; i++) {
+            uint64_t row = block_number * 256 + i, length = minimum + bits_at(numbers, i * width, width);
+            int valid = validity ? validity[row / 8] >> (row % 8) & 1 : 1;
+            RULE(valid || length == 0, where, "null row with bytes");
+            RULE(length <= decoded - start, where, "row lengths exceed the decoded bytes");
+            if (boundary && start < decoded && !boundary[start]) out->rows_cut_tokens = 1;
+            out->offsets[out->rows] = base + start;
+            out->valid[out->rows] = (uint8_t)valid;
+            out->rows++;
+            start += length;
+            nulls_seen += !valid;
+        }
+        for (uint64_t bit = in_block * width; bit % 32; bit++)
+            if (bits_at(numbers, bit, 1)) out->padding_not_zero = 1;
+        packed += taken;
+    }
+    RULE(packed == size - blocks * 16, at + 256, "bytes behind the packed lengths");
+    RULE(start == decoded, position, "row lengths do not add up");
+    RULE(nulls_seen == nulls, at + 32, "null count");
+    if (validity)
+        for (uint64_t row = rows; row % 8; row++)
+            RULE(!(validity[row / 8] >> (row % 8) & 1), at + 280, "spare validity bit");
+    out->offsets[out->rows] = base + decoded;
+    out->nulls += nulls;
+    return 1;
+}
+
+static int chunk_block(reading *r, uint64_t at) {
+    const uint8_t *h = r->data + at, *bytes[4];
+    oracle_column *out = r->out;
+    if (!block_header(r, at, 320)) return 0;
+    int coded = h[16] == 1, has_validity = h[17] == 1;
+    RULE(h[16] <= 1, at + 16, "encoding");
+    RULE(h[17] <= 1, at + 17, "validity flag");
+    RULE(all_zero(h + 18, 2) && all_zero(h + 68, 12) && all_zero(h + 304, 8), at + 18, "zero field");
+    uint64_t dict_number = little(h + 20, 4), rows = little(h + 24, 8), nulls = little(h + 32, 8);
+    uint64_t count = little(h + 40, 8), decoded = little(h + 48, 8), batch = little(h + 56, 4),
+             group = little(h + 60, 4);
+    RULE(coded ? dict_number < out->dictionaries : dict_number == 0xffffffffu, at + 20, "dictionary number");
+    RULE(rows >= 1 && rows <= 1u << 28, at + 24, "rows");
+    RULE(nulls <= rows && (nulls > 0) == has_validity, at + 32, "nulls");
+    RULE(decoded < 1ull << 32, at + 48, "decoded bytes");
+    uint64_t sizes[4], end = 320, sum = 0, weighted = 0;
+    for (int i = 0; i < 16; i++) {
+        uint64_t of_length = little(h + 80 + 8 * i, 8);
+        RULE(of_length <= count, at + 80 + 8 * i, "codes by length");
+        sum += of_length; /* at most 16 times count, which the section's size bounds below */
+        weighted += of_length * (uint64_t)(i + 1);
+    }
+    if (coded) {
+        RULE(count >= 1 && count < 1ull << 32, at + 40, "codes");
+        RULE(batch >= 32 && batch <= 1024 && batch % 32 == 0, at + 56, "batch");
+        uint64_t largest_power = 1;
+        while (batch * largest_power * 2 <= 4096) largest_power *= 2;
+        RULE(group == largest_power, at + 60, "batches per group");
+        RULE(sum == count && weighted == decoded, at + 80, "codes by length do not add up");
+    } else {
+        RULE(count == 0 && sum == 0 && batch == 0 && group == 0 && little(h + 64, 4) == 0, at + 40,
+             "stored chunk with codes");
+    }
+    for (int i = 0; i < 4; i++)
+        if (!section(r, at, at + 208 + 24 * (uint64_t)i, &end, &bytes[i], &sizes[i])) return 0;
+    if (!block_end(r, at, end)) return 0;
+    uint64_t batches = coded ? divide_up(count, batch) : 0;
+    RULE(sizes[0] == (coded ? divide_up(count * r->dictionaries[dict_number].bits, 128) * 16 : decoded),
+         at + 208, "size of the codes");
+    RULE(sizes[1] == (coded ? divide_up(batches, group) * 4 + batches * 2 : 0), at + 232,
+         "size of the sidecar");
+    RULE(sizes[3] == (has_validity ? divide_up(rows, 8) : 0), at + 280, "size of the validity");
+
+    uint64_t base = out->decoded_bytes;
+    out->bytes = room(out->bytes, base + decoded, 1);
+    uint8_t *boundary = coded ? calloc(decoded + 1, 1) : NULL;
+    if (!coded) memcpy(out->bytes + base, bytes[0], decoded);
+    int good = (!coded || coded_bytes(r, at, bytes[0], bytes[1], out->bytes + base, boundary)) &&
+               row_lengths(r, at, bytes[2], sizes[2], has_validity ? bytes[3] : NULL, base, boundary);
+    free(boundary);
+    if (!good) return 0;
+    out->decoded_bytes += decoded;
+    r->chunks = room(r->chunks, out->chunks + 1, sizeof *r->chunks);
+    r->chunks[out->chunks++] = (block){at, little(h + 8, 8), rows, decoded};
+    out->stored_chunks += !coded;
+    if (out->chunks == 1) out->first_batch_codes = (uint32_t)batch;
+    out->code_bytes += sizes[0], out->sidecar_bytes += sizes[1];
+    out->length_bytes += sizes[2], out->validity_bytes += sizes[3];
+    return 1;
+}
+
+/* ---------------------------------------------------------------- 4. footer block and trailer */
+
+static int footer_block(reading *r, uint64_t at) {
+    const uint8_t *h = r->data + at;
+    oracle_column *out = r->out;
+    if (!block_header(r, at, 112)) return 0;
+    RULE(little(h + 16, 8) == out->dictionaries, at + 16, "dictionaries");
+    RULE(little(h + 24, 8) == out->chunks, at + 24, "chunks");
+    uint64_t entries = 24 * out->dictionaries + 32 * out->chunks;
+    RULE(little(h + 8, 8) == 112 + entries, at + 8, "footer size");
+    RULE(r->size - at == 112 + entries + 32, at + 8, "the trailer does not end the file");
+    RULE(little(h + 32, 8) == out->rows, at + 32, "rows");
+    RULE(little(h + 40, 8) == out->nulls, at + 40, "null rows");
+    RULE(little(h + 48, 8) == out->codes, at + 48, "codes");
+    RULE(little(h + 56, 8) == out->decoded_bytes, at + 56, "decoded bytes");
+    RULE(h[64] <= 1 && (out->has_framing || h[64] == 0), at + 64, "final separator");
+    RULE(all_zero(h + 65, 7) && all_zero(h + 80, 24), at + 65, "zero field");
+    RULE(little(h + 72, 8) == (entries ? hash(h + 112, entries) : 0), at + 72, "footer entries checksum");
+    out->final_separator = h[64];
+    const uint8_t *entry = h + 112;
+    for (uint64_t i = 0; i < out->dictionaries; i++, entry += 24) {
+        uint64_t where = (uint64_t)(entry - r->data);
+        RULE(little(entry, 8) == r->dictionaries[i].offset, where, "dictionary offset");
+        RULE(little(entry + 8, 8) == r->dictionaries[i].block_size, where + 8, "dictionary block size");
+        RULE(all_zero(entry + 20, 4), where + 20, "zero field");
+        out->tokens_claimed += little(entry + 16, 4);
+    }
+    for (uint64_t i = 0; i < out->chunks; i++, entry += 32) {
+        uint64_t where = (uint64_t)(entry - r->data);
+        RULE(little(entry, 8) == r->chunks[i].offset, where, "chunk offset");
+        RULE(little(entry + 8, 8) == r->chunks[i].block_size, where + 8, "chunk block size");
+        RULE(little(entry + 16, 8) == r->chunks[i].rows, where + 16, "chunk rows");
+        RULE(little(entry + 24, 8) == r->chunks[i].decoded_bytes, where + 24, "chunk decoded bytes");
+    }
+    uint64_t where = (uint64_t)(entry - r->data);
+    RULE(little(entry, 8) == at, where, "footer offset in the trailer");
+    RULE(little(entry + 8, 8) == r->size, where + 8, "file size in the trailer");
+    RULE(little(entry + 16, 8) == hash(entry, 16), where + 16, "trailer checksum");
+    RULE(!memcmp(entry + 24, "\x46\x50\x43\x0a\x1a\x45\x4e\x44", 8), where + 24, "trailer magic");
+    return 1;
+}
+
+static int whole_file(reading *r) {
+    if (!file_header(r)) return 0;
+    uint64_t at = r->alignment;
+    RULE(at + 112 + 32 <= r->size, 64, "no room for a footer");
+    if (!all_zero(r->data + 64, at - 64)) r->out->gaps_not_zero = 1;
+    for (;;) {
+        RULE(at + 16 <= r->size, at, "no footer");
+        if (!memcmp(r->data + at, "FPFT", 4)) return footer_block(r, at);
+        if (!memcmp(r->data + at, "FPDI", 4)) {
+            if (!dictionary_block(r, at)) return 0;
+        } else if (!memcmp(r->data + at, "FPCH", 4)) {
+            if (!chunk_block(r, at)) return 0;
+        } else
+            return refuse(r, at, "block kind");
+        at += little(r->data + at + 8, 8);
+    }
+}
+
+int oracle_decode(const uint8_t *data, uint64_t size, oracle_column *column) {
+    memset(column, 0, sizeof *column);
+    column->offsets = room(NULL, 1, 8);
+    column->offsets[0] = 0;
+    column->bytes = room(NULL, 0, 1);
+    column->valid = room(NULL, 0, 1);
+    reading r = {.data = data, .size = size, .out = column};
+    int good = whole_file(&r);
+    for (uint64_t i = 0; i < column->dictionaries; i++) {
+        dictionary *dict = &r.dictionaries[i];
+        for (uint32_t code = 0; dict->used && code < dict->slots; code++)
+            column->tokens_in_use += dict->used[code];
+        free(dict->token), free(dict->length), free(dict->covered), free(dict->used);
+    }
+    free(r.dictionaries), free(r.chunks);
+    return good;
+}
+
+void oracle_free(oracle_column *column) {
+    free(column->bytes), free(column->offsets), free(column->valid);
+    memset(column, 0, sizeof *column);
+}

@@ -1,0 +1,335 @@
+/* test_allocation.c - any allocation may fail, and the library must then clean up and say so.
+ *
+ * Each task runs with its 1st, 2nd, 3rd ... allocation failing, until it runs without reaching the failing one: each
+ * failure must be OUT_OF_MEMORY with nothing left allocated, and the same task must work right afterwards. Then once
+ * more with every later allocation failing too, so that no clean-up depends on memory. */
+#include "counting.h"
+#include "verify.h"
+
+static shape words, mixed; /* inputs */
+static uint8_t *image;     /* `mixed`, compressed */
+static uint64_t image_size;
+static uint8_t *exported; /* a dictionary */
+static uint64_t exported_size;
+static fastpair_dictionary *imported;
+static char image_path[] = "/tmp/fastpair-test-XXXXXX";
+
+static fastpair_compress_options compress_options(counting *c, fastpair_codec codec, uint32_t bits) {
+    fastpair_compress_options o = {.struct_size = sizeof o, .codec = codec, .code_bits = bits};
+    o.allocator = counting_hooks(c);
+    o.chunk_bytes = 3000;
+    return o;
+}
+
+/* ---------------------------------------------------------------- tasks: return the status, leave nothing */
+
+static fastpair_status compress_with(fastpair_compress_options *options, fastpair_error *error) {
+    uint8_t *out = NULL;
+    uint64_t size = 0;
+    fastpair_status status = fastpair_compress(&words.rows, options, &out, &size, error);
+    if (status == FASTPAIR_OK) {
+        oracle_column oracle;
+        CHECK(oracle_decode(out, size, &oracle));
+        CHECK(oracle.decoded_bytes == words.out_size &&
+              !memcmp(oracle.bytes, words.out_bytes, words.out_size));
+        oracle_free(&oracle);
+        fastpair_free(&options->allocator, out);
+    } else
+        CHECK(out == NULL);
+    return status;
+}
+
+static fastpair_status task_onpair(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 12);
+    return compress_with(&o, error);
+}
+
+static fastpair_status task_onpair16_hot(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 16);
+    o.hot_codes = 100;
+    return compress_with(&o, error);
+}
+
+static fastpair_status task_fsst(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_FSST12, 0);
+    return compress_with(&o, error);
+}
+
+static fastpair_status task_auto(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_AUTO, 0);
+    return compress_with(&o, error);
+}
+
+static fastpair_status task_stored(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_STORED, 0);
+    return compress_with(&o, error);
+}
+
+static fastpair_status task_threads(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 12);
+    o.threads = 3;
+    return compress_with(&o, error);
+}
+
+static fastpair_status task_own_dictionary(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_AUTO, 0);
+    o.dictionary = imported;
+    return compress_with(&o, error);
+}
+
+static int sink_write(void *context, const void *data, size_t size) {
+    *(uint64_t *)context += size + (data == NULL);
+    return 0;
+}
+
+/* Two appends of different data and a small sample, so that a second dictionary is tried. */
+static fastpair_status task_writer(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 12);
+    o.sample_bytes = 4000;
+    uint64_t written = 0;
+    fastpair_sink sink = {sink_write, &written};
+    fastpair_writer *writer = NULL;
+    fastpair_status status = fastpair_writer_open(&sink, &o, &writer, error);
+    CHECK((status == FASTPAIR_OK) == (writer != NULL));
+    if (status == FASTPAIR_OK) status = fastpair_writer_set_framing(writer, '\n', 1, error);
+    if (status == FASTPAIR_OK) status = fastpair_writer_append(writer, &words.rows, error);
+    if (status == FASTPAIR_OK) status = fastpair_writer_append(writer, &mixed.rows, error);
+    if (status == FASTPAIR_OK) status = fastpair_writer_finish(writer, error);
+    if (status == FASTPAIR_OK) CHECK(written > 0);
+    fastpair_writer_close(writer);
+    return status;
+}
+
+/* After a failed append the writer only closes: finish must fail, and must not crash. */
+static fastpair_status task_writer_carries_on(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_FSST12, 0);
+    o.sample_bytes = 4000;
+    uint64_t written = 0;
+    fastpair_sink sink = {sink_write, &written};
+    fastpair_writer *writer = NULL;
+    fastpair_status status = fastpair_writer_open(&sink, &o, &writer, error);
+    if (status != FASTPAIR_OK) return status;
+    status = fastpair_writer_append(writer, &mixed.rows, error);
+    if (status != FASTPAIR_OK) {
+        CHECK(fastpair_writer_append(writer, &mixed.rows, NULL) != FASTPAIR_OK);
+        CHECK(fastpair_writer_finish(writer, NULL) != FASTPAIR_OK);
+    } else
+        status = fastpair_writer_finish(writer, error);
+    fastpair_writer_close(writer);
+    return status;
+}
+
+static fastpair_status train_with(counting *c, fastpair_codec codec, uint32_t bits, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, codec, bits);
+    fastpair_dictionary *dictionary = NULL;
+    uint8_t *data = NULL;
+    uint64_t size = 0;
+    fastpair_status status = fastpair_dictionary_train(&words.rows, &o, &dictionary, error);
+    CHECK((status == FASTPAIR_OK) == (dictionary != NULL));
+    if (status == FASTPAIR_OK) status = fastpair_dictionary_export(dictionary, &data, &size, error);
+    CHECK((status == FASTPAIR_OK) == (data != NULL));
+    fastpair_free(&o.allocator, data);
+    fastpair_dictionary_free(dictionary);
+    return status;
+}
+
+static fastpair_status task_train_onpair(counting *c, fastpair_error *error) {
+    return train_with(c, FASTPAIR_CODEC_ONPAIR, 14, error);
+}
+static fastpair_status task_train_fsst(counting *c, fastpair_error *error) {
+    return train_with(c, FASTPAIR_CODEC_FSST12, 0, error);
+}
+static fastpair_status task_train_auto(counting *c, fastpair_error *error) {
+    return train_with(c, FASTPAIR_CODEC_AUTO, 0, error);
+}
+
+static fastpair_status task_import(counting *c, fastpair_error *error) {
+    fastpair_allocator hooks = counting_hooks(c);
+    fastpair_dictionary *dictionary = NULL;
+    fastpair_status status = fastpair_dictionary_import(exported, exported_size, &hooks, &dictionary, error);
+    CHECK((status == FASTPAIR_OK) == (dictionary != NULL));
+    fastpair_dictionary_free(dictionary);
+    return status;
+}
+
+/* Opening, then every call that reads a column; the first failure ends it. */
+static fastpair_status column_calls(fastpair_column *column, uint32_t threads, fastpair_error *error) {
+    uint64_t rows = mixed.rows.rows, listed[5] = {rows - 1, 0, rows / 2, 0, 1}, size = 0;
+    fastpair_column_info info = {.struct_size = sizeof info};
+    int is_null;
+    uint8_t *bytes = malloc(mixed.out_size + 1);
+    uint64_t *offsets = malloc((rows + 1) * 8);
+    uint8_t *validity = malloc(rows / 8 + 1);
+    fastpair_destination to = {bytes, mixed.out_size, offsets, 64, validity, 0};
+    fastpair_status status = fastpair_column_get_info(column, &info, error);
+    if (status == FASTPAIR_OK) status = fastpair_column_validate(column, threads, error);
+    if (status == FASTPAIR_OK) status = fastpair_column_decode(column, 0, rows, &to, threads, error);
+    if (status == FASTPAIR_OK) CHECK(!memcmp(bytes, mixed.out_bytes, mixed.out_size));
+    if (status == FASTPAIR_OK) status = fastpair_column_decode(column, 3, rows - 7, &to, threads, error);
+    if (status == FASTPAIR_OK)
+        status = fastpair_column_decode_row(column, 5, bytes, mixed.out_size, &size, &is_null, error);
+    if (status == FASTPAIR_OK) status = fastpair_column_listed_size(column, listed, 5, &size, error);
+    if (status == FASTPAIR_OK) status = fastpair_column_decode_listed(column, listed, 5, &to, threads, error);
+    free(bytes), free(offsets), free(validity);
+    return status;
+}
+
+static fastpair_status open_and_decode(counting *c, const char *path, uint32_t threads,
+                                       fastpair_error *error) {
+    fastpair_open_options o = {.struct_size = sizeof o, .allocator = counting_hooks(c)};
+    fastpair_column *column = NULL;
+    fastpair_status status = path ? fastpair_column_open_file(path, &o, &column, error)
+                                  : fastpair_column_open(image, image_size, &o, &column, error);
+    CHECK((status == FASTPAIR_OK) == (column != NULL));
+    if (status == FASTPAIR_OK) status = column_calls(column, threads, error);
+    fastpair_column_close(column);
+    return status;
+}
+
+static fastpair_status task_decode(counting *c, fastpair_error *error) {
+    return open_and_decode(c, NULL, 1, error);
+}
+static fastpair_status task_decode_threads(counting *c, fastpair_error *error) {
+    return open_and_decode(c, NULL, 3, error);
+}
+static fastpair_status task_open_file(counting *c, fastpair_error *error) {
+    return open_and_decode(c, image_path, 2, error);
+}
+
+static fastpair_status read_all(counting *c, uint32_t threads, fastpair_error *error) {
+    fastpair_open_options o = {.struct_size = sizeof o, .allocator = counting_hooks(c)};
+    verify_source from = {image, image_size, 0, 1000};
+    fastpair_source source = {verify_read, &from};
+    fastpair_reader *reader = NULL;
+    fastpair_status status = fastpair_reader_open(&source, &o, threads, &reader, error);
+    CHECK((status == FASTPAIR_OK) == (reader != NULL));
+    int at_end = 0;
+    uint64_t rows_read = 0;
+    while (status == FASTPAIR_OK && !at_end) {
+        fastpair_rows rows;
+        status = fastpair_reader_next(reader, &rows, &at_end, error);
+        if (status == FASTPAIR_OK) rows_read += rows.rows;
+    }
+    if (status == FASTPAIR_OK) CHECK_EQ(rows_read, mixed.rows.rows);
+    fastpair_reader_close(reader);
+    return status;
+}
+
+static fastpair_status task_reader(counting *c, fastpair_error *error) { return read_all(c, 1, error); }
+static fastpair_status task_reader_threads(counting *c, fastpair_error *error) {
+    return read_all(c, 4, error);
+}
+
+/* ---------------------------------------------------------------- the experiment */
+
+typedef fastpair_status (*task_function)(counting *, fastpair_error *);
+
+static const struct {
+    const char *name;
+    task_function run;
+} tasks[] = {
+    {"compress onpair 12", task_onpair},
+    {"compress onpair 16, hot part", task_onpair16_hot},
+    {"compress fsst12", task_fsst},
+    {"compress auto", task_auto},
+    {"compress stored", task_stored},
+    {"compress, 3 threads", task_threads},
+    {"compress, own dictionary", task_own_dictionary},
+    {"writer", task_writer},
+    {"writer that carries on", task_writer_carries_on},
+    {"train and export onpair", task_train_onpair},
+    {"train and export fsst12", task_train_fsst},
+    {"train and export auto", task_train_auto},
+    {"import", task_import},
+    {"open, validate, decode", task_decode},
+    {"open, validate, decode, 3 threads", task_decode_threads},
+    {"open file", task_open_file},
+    {"reader", task_reader},
+    {"reader, 4 threads", task_reader_threads},
+};
+
+/* Every allocation, or with FASTPAIR_TEST_SCALE below 1 one in `step`, beginning at another for each task. */
+static void fail_every_allocation(const char *name, task_function run, uint64_t start, uint64_t step) {
+    unsigned long long before = check_failed;
+    uint64_t n = 0, failures = 0;
+    for (int later_too = 0; later_too < 2; later_too++) {
+        for (n = start % step;; n += step) {
+            counting c;
+            fastpair_error error = {.status = FASTPAIR_OK};
+            counting_start(&c);
+            c.fail_at = n;
+            c.fail_after_too = later_too;
+            fastpair_status status = run(&c, &error);
+            CHECK_EQ(c.live, 0);
+            CHECK_EQ(c.live_bytes, 0);
+            if (c.calls <= n) { /* it never reached the failing one */
+                verify_ok(status, &error, name);
+                break;
+            }
+            /* One failure may be got over by asking for less; the tasks check what they made. */
+            CHECK(status == FASTPAIR_ERROR_OUT_OF_MEMORY || (status == FASTPAIR_OK && !later_too));
+            if (status != FASTPAIR_OK) {
+                CHECK_EQ(error.status, status);
+                CHECK(error.message[0] != 0 && memchr(error.message, 0, sizeof error.message) != NULL);
+            }
+            failures += status != FASTPAIR_OK;
+            if (check_failed > before + 10 || n > 100000) break;
+        }
+        if (check_failed > before + 10) break;
+    }
+    CHECK(failures > 0); /* a task that allocates nothing through the hooks tests nothing */
+    counting c;
+    fastpair_error error;
+    counting_start(&c);
+    verify_ok(run(&c, &error), &error, name);
+    CHECK_EQ(c.live, 0);
+    printf("%-36s %llu allocations\n", name, (unsigned long long)n);
+    verify_note(before, name, "task");
+}
+
+static void prepare(uint64_t seed) {
+    shape_make(&words, SHAPE_WORDS, seed, &(shape_options){.bytes = 9000});
+    shape_make(&mixed, SHAPE_DRIFT, seed,
+               &(shape_options){.bytes = 20000, .null_percent = 10, .bit_offset = 3});
+    fastpair_compress_options o = {
+        .struct_size = sizeof o, .codec = FASTPAIR_CODEC_ONPAIR, .chunk_bytes = 3000};
+    fastpair_error error;
+    verify_ok(fastpair_compress(&mixed.rows, &o, &image, &image_size, &error), &error, "prepare image");
+    fastpair_dictionary *dictionary = NULL;
+    o.code_bits = 12;
+    verify_ok(fastpair_dictionary_train(&mixed.rows, &o, &dictionary, &error), &error, "prepare dictionary");
+    verify_ok(fastpair_dictionary_export(dictionary, &exported, &exported_size, &error), &error,
+              "prepare export");
+    verify_ok(fastpair_dictionary_import(exported, exported_size, NULL, &imported, &error), &error,
+              "prepare import");
+    fastpair_dictionary_free(dictionary);
+    FILE *file = fdopen(mkstemp(image_path), "wb");
+    CHECK(file && fwrite(image, 1, image_size, file) == image_size && fclose(file) == 0);
+}
+
+/* Half a pair of hooks is refused before anything is allocated. */
+static void half_hooks(void) {
+    counting c;
+    counting_start(&c);
+    fastpair_compress_options o = compress_options(&c, FASTPAIR_CODEC_ONPAIR, 12);
+    uint8_t *out = NULL;
+    uint64_t size = 0;
+    o.allocator.release = NULL;
+    CHECK_EQ(fastpair_compress(&words.rows, &o, &out, &size, NULL), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    o.allocator = (fastpair_allocator){NULL, counting_release, &c};
+    CHECK_EQ(fastpair_compress(&words.rows, &o, &out, &size, NULL), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(c.calls, 0);
+}
+
+int main(void) {
+    uint64_t share = verify_scaled(100), step = share >= 100 ? 1 : 100 / share;
+    prepare(verify_seed());
+    for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++)
+        fail_every_allocation(tasks[i].name, tasks[i].run, i, step);
+    half_hooks();
+    remove(image_path);
+    fastpair_dictionary_free(imported);
+    fastpair_free(NULL, image), fastpair_free(NULL, exported);
+    shape_free(&words), shape_free(&mixed);
+    return check_done();
+}

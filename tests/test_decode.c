@@ -1,0 +1,237 @@
+/* test_decode.c - decoding at every CPU level against tokens appended one by one, with output and packed buffers that
+ * notice any access beside them: all widths, dictionaries of all shapes, any range, exact and too small outputs, codes
+ * that are not in the dictionary. */
+#include "decode.h"
+
+#include "check.h"
+#include "counting.h"
+#include "guard.h"
+#include "pack.h"
+
+/* What lengths the tokens of a test dictionary have. */
+typedef enum shape {
+    SHAPE_MIXED, /* 1..16 in classes, as training makes them */
+    SHAPE_SHORT, /* 1..8 in classes */
+    SHAPE_ONES,
+    SHAPE_EIGHTS,
+    SHAPE_SIXTEENS,
+    SHAPE_WILD, /* 1..16 in any order, with slots that hold no token */
+    SHAPES
+} shape;
+
+typedef struct subject {
+    fp_dict dict;
+    uint8_t (*rows)[16];
+    uint8_t *lengths;
+    fp_cpu_level levels[4];
+    fp_decoder *decoders[4];
+    int decoder_count;
+} subject;
+
+static fastpair_allocator allocator_of_test(void) {
+    fastpair_allocator allocator;
+    CHECK_EQ(fp_allocator_resolve(NULL, &allocator, NULL), FASTPAIR_OK);
+    return allocator;
+}
+
+static void add_run(fp_dict *dict, uint32_t first, uint32_t count, uint32_t length, uint64_t *random) {
+    dict->runs[dict->run_count++] = (fp_run){first, count, length};
+    dict->tokens += count;
+    for (uint32_t i = 0; i < count * length; i++)
+        dict->bytes[dict->bytes_size++] = (uint8_t)check_random(random);
+}
+
+/* A dictionary of exactly `slots` code slots. Classes are aligned to 64 codes if there is room, as at 16 bits. */
+static fp_dict make_dict(uint32_t bits, uint32_t slots, shape kind, uint64_t *random) {
+    fp_dict dict = {.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = bits, .max_token = 16, .code_slots = slots};
+    dict.runs = malloc(slots * sizeof *dict.runs);
+    dict.bytes = malloc((size_t)slots * 16);
+    if (kind == SHAPE_ONES || kind == SHAPE_EIGHTS || kind == SHAPE_SIXTEENS) {
+        add_run(&dict, 0, slots, kind == SHAPE_ONES ? 1 : kind == SHAPE_EIGHTS ? 8 : 16, random);
+    } else if (kind == SHAPE_WILD) {
+        for (uint32_t at = 0; at < slots;) {
+            uint32_t count = 1 + (uint32_t)(check_random(random) % (1 + slots / 7));
+            if (count > slots - at) count = slots - at;
+            add_run(&dict, at, count, 1 + (uint32_t)(check_random(random) % 16), random);
+            at += count + (uint32_t)(check_random(random) % 3);
+        }
+    } else {
+        uint32_t lengths = kind == SHAPE_SHORT ? 8 : 16, group = slots >= 64 * lengths ? 64 : 1;
+        for (uint32_t at = 0, length = 1; at < slots; length++) {
+            uint32_t share = (slots - at) / (lengths - length + 1) / group * group;
+            uint32_t count = length == lengths ? slots - at : share;
+            if (count) add_run(&dict, at, count, length, random);
+            at += count;
+        }
+    }
+    return dict;
+}
+
+static subject make_subject(uint32_t bits, uint32_t slots, shape kind, uint64_t *random) {
+    subject s = {.dict = make_dict(bits, slots, kind, random)};
+    fastpair_allocator allocator = allocator_of_test();
+    s.rows = malloc((size_t)16 << bits);
+    s.lengths = malloc((size_t)1 << bits);
+    fp_dict_expand(&s.dict, s.rows, s.lengths);
+    for (int level = FP_CPU_PORTABLE; level <= (int)fp_cpu_detect(); level++) {
+        s.levels[s.decoder_count] = (fp_cpu_level)level;
+        CHECK_EQ(
+            fp_decoder_create(&s.dict, (fp_cpu_level)level, &allocator, &s.decoders[s.decoder_count++], NULL),
+            FASTPAIR_OK);
+    }
+    return s;
+}
+
+static void free_subject(subject *s) {
+    fastpair_allocator allocator = allocator_of_test();
+    for (int i = 0; i < s->decoder_count; i++) fp_decoder_free(s->decoders[i], &allocator);
+    free(s->rows);
+    free(s->lengths);
+    free(s->dict.runs);
+    free(s->dict.bytes);
+}
+
+/* What the codes decode to, by definition. Returns the size. */
+static uint64_t append_tokens(const subject *s, const uint16_t *codes, uint64_t count, uint8_t *out) {
+    uint64_t size = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(out + size, s->rows[codes[i]], s->lengths[codes[i]]);
+        size += s->lengths[codes[i]];
+    }
+    return size;
+}
+
+/* Codes with repeats and the two ends of the range more often than chance would have them. */
+static uint16_t any_code(uint32_t slots, uint64_t *random) {
+    uint64_t r = check_random(random);
+    return (uint16_t)(r % 16 == 0 ? slots - 1 : r % 16 == 1 ? 0 : r / 16 % slots);
+}
+
+/* Decodes a range at all levels with a capacity and expects a result (FP_DECODE_BAD included). */
+static void expect(const subject *s, const guard *packed, uint64_t first, uint64_t count, uint64_t capacity,
+                   uint64_t expected, const uint8_t *bytes) {
+    for (int i = 0; i < s->decoder_count; i++) {
+        guard out = guard_make(capacity);
+        uint64_t size =
+            fp_decode_codes(s->decoders[i], packed->data, packed->size, first, count, out.data, capacity);
+        CHECK_EQ(size, expected);
+        if (size == expected && size != FP_DECODE_BAD) CHECK(!memcmp(out.data, bytes, size));
+        CHECK(guard_free(&out));
+    }
+}
+
+/* One random range of `total` codes, with capacities from far too small to ample, then with one bad code in it. */
+static void decode_range(const subject *s, uint64_t total, uint64_t first, uint64_t count, uint64_t *random) {
+    uint32_t bits = s->dict.code_bits, slots = s->dict.code_slots;
+    guard packed = guard_make(fp_packed_size(total, bits));
+    uint16_t *codes = malloc(total * 2 + 2);
+    uint8_t *bytes = malloc(count * 16 + 1);
+    for (uint64_t i = 0; i < total; i++) codes[i] = any_code(slots, random);
+    fp_pack(codes, total, bits, packed.data);
+    uint64_t size = append_tokens(s, codes + first, count, bytes);
+    expect(s, &packed, first, count, size, size, bytes);
+    expect(s, &packed, first, count, size + 1 + check_random(random) % 6000, size, bytes);
+    if (size) {
+        uint64_t less = 1 + check_random(random) % 40;
+        expect(s, &packed, first, count, size - (less < size ? less : size), FP_DECODE_BAD, NULL);
+        expect(s, &packed, first, count, check_random(random) % size, FP_DECODE_BAD, NULL);
+        expect(s, &packed, first, count, size - 1, FP_DECODE_BAD, NULL);
+    }
+    for (int i = 0; i < s->decoder_count; i++)
+        CHECK_EQ(fp_decode_measure(s->decoders[i], packed.data, packed.size, first, count), size);
+    if (count && slots < 1u << bits) {
+        uint64_t where = first + check_random(random) % count;
+        uint64_t bad = slots + check_random(random) % ((1u << bits) - slots);
+        codes[where] = (uint16_t)(check_random(random) % 2 ? slots : bad);
+        fp_pack(codes, total, bits, packed.data);
+        expect(s, &packed, first, count, size, FP_DECODE_BAD, NULL);
+        expect(s, &packed, first, count, count * 16 + 9000, FP_DECODE_BAD, NULL);
+        for (int i = 0; i < s->decoder_count; i++) {
+            CHECK_EQ(fp_decode_measure(s->decoders[i], packed.data, packed.size, first, count),
+                     FP_DECODE_BAD);
+            /* A bad code outside the range is none of its business. */
+            CHECK(fp_decode_measure(s->decoders[i], packed.data, packed.size, first, where - first) !=
+                  FP_DECODE_BAD);
+        }
+    }
+    CHECK(guard_free(&packed));
+    free(codes);
+    free(bytes);
+}
+
+/* Every position of a bad code, and every first bad number, in codes that are otherwise all as short as can be. */
+static void bad_code_anywhere(uint32_t bits, uint32_t slots, shape kind, uint64_t *random) {
+    subject s = make_subject(bits, slots, kind, random);
+    enum { TOTAL = 300 };
+    guard packed = guard_make(fp_packed_size(TOTAL, bits));
+    uint16_t codes[TOTAL];
+    for (uint64_t where = 0; where < TOTAL; where++) {
+        for (int i = 0; i < TOTAL; i++) codes[i] = 0;
+        codes[where] = (uint16_t)slots;
+        fp_pack(codes, TOTAL, bits, packed.data);
+        expect(&s, &packed, 0, TOTAL, TOTAL * 16 + 8192, FP_DECODE_BAD, NULL);
+    }
+    CHECK(guard_free(&packed));
+    free_subject(&s);
+}
+
+static void all_ranges(uint32_t bits, uint32_t slots, shape kind, uint64_t *random) {
+    subject s = make_subject(bits, slots, kind, random);
+    for (uint64_t count = 0; count < 40; count++) decode_range(&s, count, 0, count, random);
+    static const uint64_t around[] = {63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 1024};
+    for (size_t i = 0; i < sizeof around / sizeof *around; i++)
+        decode_range(&s, around[i] + check_random(random) % 3, 0, around[i], random);
+    for (int i = 0; i < 12; i++) {
+        uint64_t total = check_random(random) % 1500, first = check_random(random) % (total + 1);
+        decode_range(&s, total, first, check_random(random) % (total - first + 1), random);
+    }
+    free_subject(&s);
+}
+
+/* Long enough for many runs, compared at once. */
+static void long_column(uint32_t bits, uint32_t slots, shape kind, uint64_t *random) {
+    subject s = make_subject(bits, slots, kind, random);
+    decode_range(&s, 60000, 32, 60000 - 32, random);
+    free_subject(&s);
+}
+
+static void creation(void) {
+    uint64_t random = 1;
+    fp_dict dict = make_dict(12, 4096, SHAPE_MIXED, &random);
+    fp_decoder *decoder = NULL;
+    counting counter;
+    counting_start(&counter);
+    fastpair_allocator allocator = counting_hooks(&counter);
+    fastpair_error error;
+    for (int level = (int)fp_cpu_detect() + 1; level <= 5; level++)
+        CHECK_EQ(fp_decoder_create(&dict, (fp_cpu_level)level, &allocator, &decoder, &error),
+                 FASTPAIR_ERROR_UNSUPPORTED);
+    CHECK(fp_cpu_detect() >= FP_CPU_PORTABLE);
+    counter.fail_at = counter.calls;
+    CHECK_EQ(fp_decoder_create(&dict, FP_CPU_BEST, &allocator, &decoder, &error),
+             FASTPAIR_ERROR_OUT_OF_MEMORY);
+    CHECK(decoder == NULL);
+    CHECK_EQ(fp_decoder_create(&dict, FP_CPU_BEST, &allocator, &decoder, &error), FASTPAIR_OK);
+    fp_decoder_free(decoder, &allocator);
+    fp_decoder_free(NULL, &allocator);
+    CHECK_EQ(counter.live, 0);
+    free(dict.runs);
+    free(dict.bytes);
+}
+
+int main(void) {
+    uint64_t seed = 5150, random = seed;
+    printf("seed %" PRIu64 ", cpu level %d\n", seed, (int)fp_cpu_detect());
+    creation();
+    for (uint32_t bits = 1; bits <= 16; bits++) {
+        uint32_t most = 1u << bits, least = bits == 1 ? 1 : most / 2 + 1;
+        for (int kind = 0; kind < SHAPES; kind++) {
+            uint32_t some = least + (uint32_t)(check_random(&random) % (most - least + 1));
+            all_ranges(bits, some, (shape)kind, &random);
+            if (kind < 2) all_ranges(bits, most, (shape)kind, &random);
+            if (some < most) bad_code_anywhere(bits, some, (shape)kind, &random);
+            long_column(bits, some, (shape)kind, &random);
+        }
+    }
+    return check_done();
+}

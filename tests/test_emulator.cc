@@ -1,0 +1,149 @@
+/* test_emulator.cc - the emulator itself: what its words give, and that it finds each kind of mistake it is
+ * there to find. Every kernel below that is wrong is one synchronisation, one bound or one branch away from
+ * one that is right. */
+#include "check.h"
+#include "emulator.h"
+#include "gpu/kernels/warp.cuh"
+
+/* Global memory of the tests: an input and an output, known to the emulator. */
+static uint32_t input[64];
+/* Nothing the kernels may touch lies behind the output, so that a write past its end is a write outside. */
+static struct { uint32_t words[64], gap[64]; } out;
+static uint32_t (&output)[64] = out.words;
+
+typedef struct parameters {
+    int mistake; /* 0: none */
+} parameters;
+
+static int mistake_of(const void *p) { return ((const parameters *)p)->mistake; }
+static uint64_t in_at(uint32_t i) { return (uint64_t)(uintptr_t)&input[i]; }
+static uint64_t out_at(uint32_t i) { return (uint64_t)(uintptr_t)&output[i]; }
+
+/* Lanes pass a word to their neighbour through shared memory, twice. Mistakes 1 and 2 leave a
+ * synchronisation out. */
+static void exchange(const void *p) {
+    SHARED_BYTES(words, 4 * 64);
+    uint8_t *mine = words + 128 * warp_in_block();
+    uint32_t value = thread_in_block();
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        shared_store4(mine + 4 * lane(), value + 1);
+        if (mistake_of(p) != 1) warp_sync();
+        value = shared_load4(mine + 4 * ((lane() + 1) % 32));
+        if (mistake_of(p) != 2) warp_sync();
+    }
+    global_store4(out_at(thread_in_block()), value);
+}
+
+/* The same between two warps. Mistake 1 has a warp's synchronisation where it takes the block's. */
+static void exchange_in_block(const void *p) {
+    SHARED_BYTES(words, 4 * 64);
+    shared_store4(words + 4 * thread_in_block(), thread_in_block());
+    if (mistake_of(p) == 1)
+        warp_sync();
+    else
+        block_sync();
+    global_store4(out_at(thread_in_block()), shared_load4(words + 4 * (63 - thread_in_block())));
+}
+
+/* Every word's result. */
+static void words(const void *p) {
+    (void)p;
+    uint32_t sum = warp_inclusive_sum(lane() + 1), odd = warp_ballot((int)(lane() & 1));
+    uint32_t last = warp_shfl(sum, 31), up = warp_shfl_up(lane(), 3);
+    global_store4(out_at(thread_in_block()), sum + odd + last + up + rank_in(odd) + warp_in_block());
+}
+
+/* Mistakes in control flow. */
+static void diverge(const void *p) {
+    int mistake = mistake_of(p);
+    if (mistake == 1 && lane() == 7) return;      /* one lane leaves before a word */
+    if (mistake == 2 && lane() == 7) warp_sync(); /* one lane meets a word of its own */
+    uint32_t ballot;
+    if (mistake == 3 && lane() > 15) /* two places, the same word */
+        ballot = warp_ballot(1);
+    else
+        ballot = warp_ballot(1);
+    if (mistake == 4 && warp_in_block() == 1) return; /* a warp leaves before the block meets */
+    block_sync();
+    global_store4(out_at(thread_in_block()), ballot);
+}
+
+/* Mistakes with memory. */
+static void touch(const void *p) {
+    SHARED_BYTES(shared, 4 * 64);
+    uint32_t thread = thread_in_block(), value = 0;
+    shared_store4(shared + 4 * thread, thread);
+    switch (mistake_of(p)) {
+    case 1: value = global_load4(in_at(thread + 1)); break;              /* the last lane reads outside */
+    case 2: global_store4(in_at(thread), 1); break;                      /* input is written */
+    case 3: global_store4(out_at(thread == 63 ? 64 : thread), 1); break; /* the last lane writes outside */
+    case 4: value = global_load4(in_at(0) + 2); break;                   /* misaligned */
+    case 5: global_store4(out_at(0), 1); break;                          /* written twice */
+    case 6: value = shared_load4(shared + 4 * thread + 4 * (thread == 63)); break; /* outside */
+    case 7: value = global_load4(out_at(thread)); break;                           /* output is read */
+    case 8: shared_store1(shared + 4 * ((thread + 1) % 64), 1); break;             /* two lanes, one byte */
+    default: break;
+    }
+    if (mistake_of(p) != 3) global_store4(out_at(thread), value);
+}
+
+static void read_unwritten(const void *p) {
+    SHARED_BYTES(shared, 4 * 64);
+    if (!mistake_of(p) || thread_in_block() != 5) shared_store4(shared + 4 * thread_in_block(), 0);
+    global_store4(out_at(thread_in_block()), shared_load4(shared + 4 * thread_in_block()));
+}
+
+static const char *run(emulator_kernel kernel, int mistake, uint64_t seed) {
+    parameters p = {mistake};
+    emulator_reset(seed);
+    emulator_memory(input, sizeof input, EMULATOR_READ, "input");
+    emulator_memory(output, sizeof output, EMULATOR_WRITE_ONCE, "output");
+    memset(output, 0, sizeof output);
+    return emulator_run(kernel, &p, 64, 1, 1, 0);
+}
+
+/* The kernel runs without a mistake, and each mistake is found, with this in the message. */
+static void check_found(emulator_kernel kernel, int mistake, const char *message) {
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        const char *error = run(kernel, 0, seed);
+        CHECK(!error);
+        if (error) fprintf(stderr, "  right, but: %s\n", error);
+        error = run(kernel, mistake, seed);
+        CHECK(error && strstr(error, message));
+        if (!error || !strstr(error, message))
+            fprintf(stderr, "  mistake %d: expected \"%s\", got %s\n", mistake, message,
+                    error ? error : "nothing");
+    }
+}
+
+int main(void) {
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        CHECK(!run(exchange, 0, seed));
+        for (uint32_t i = 0; i < 64; i++) CHECK_EQ(output[i], i / 32 * 32 + (i + 2) % 32 + 2);
+        CHECK(!run(exchange_in_block, 0, seed));
+        for (uint32_t i = 0; i < 64; i++) CHECK_EQ(output[i], 63 - i);
+        CHECK(!run(words, 0, seed));
+        for (uint32_t i = 0; i < 64; i++) {
+            uint32_t l = i % 32, up = l < 3 ? l : l - 3;
+            CHECK_EQ(output[i], (l + 1) * (l + 2) / 2 + 0xaaaaaaaau + 528 + up + l / 2 + i / 32);
+        }
+        CHECK_EQ(emulator_bytes_written(), sizeof output);
+    }
+    check_found(exchange, 1, "reads shared memory that");
+    check_found(exchange, 2, "synchronisation between");
+    check_found(exchange_in_block, 1, "reads shared memory that");
+    check_found(diverge, 1, "lane 7 has returned");
+    check_found(diverge, 2, "lanes went different ways");
+    check_found(diverge, 3, "lanes went different ways");
+    check_found(diverge, 4, "block_sync that some warps never reach");
+    check_found(touch, 1, "outside input");
+    check_found(touch, 2, "writes to input");
+    check_found(touch, 3, "outside output");
+    check_found(touch, 4, "misaligned");
+    check_found(touch, 5, "second time");
+    check_found(touch, 6, "outside the block's shared memory");
+    check_found(touch, 7, "reads output");
+    check_found(touch, 8, "that another lane wrote");
+    check_found(read_unwritten, 1, "nobody wrote");
+    return check_done();
+}

@@ -1,0 +1,321 @@
+/* test_gpu.c - decoding on a real GPU, through the public interface: whole batches, ranges of chunks, many columns, images already
+ * on the device, regenerated sidecars, row offsets, graphs, corrupt data. Without a GPU it checks that the library says why, and
+ * everything that is host arithmetic. FASTPAIR_TEST_GPU=1 makes a missing GPU a failure. */
+#include "check.h"
+#include "gpu/batch.h"
+#include "tpch.h"
+
+#define COLUMNS 5
+
+typedef struct sample {
+    uint8_t *bytes;
+    uint64_t *offsets;
+    uint64_t rows;
+    uint8_t *image;
+    uint64_t image_size;
+    fastpair_column *column;
+} sample;
+
+/* Rows of one kind, compressed with one codec. */
+static sample make_sample(int kind, uint64_t bytes, const fastpair_compress_options *options) {
+    sample s = {.bytes = malloc(bytes + FP_TPCH_MAX_ROW), .offsets = malloc((bytes + 2) * 8)};
+    uint64_t size = 0, state = 7 + (uint64_t)kind;
+    fp_tpch_gen generator;
+    fp_tpch_init(&generator, 11, kind % 2 ? FP_TPCH_PS_COMMENT : FP_TPCH_L_COMMENT);
+    s.offsets[0] = 0;
+    while (size < bytes) {
+        uint64_t length;
+        if (kind < 2)
+            length = fp_tpch_next(&generator, (char *)s.bytes + size);
+        else if (kind == 2) /* short and empty rows */
+            for (length = 0; length < check_random(&state) % 5; length++)
+                s.bytes[size + length] = (uint8_t) "abcab"[check_random(&state) % 5];
+        else if (kind == 3) { /* one 16-byte token over and over */
+            length = 16;
+            memcpy(s.bytes + size, "ABCDEFGHIJKLMNOP", 16);
+        } else /* random bytes: stored */
+            for (length = 0; length < 40; length++) s.bytes[size + length] = (uint8_t)check_random(&state);
+        size += length;
+        s.offsets[++s.rows] = size;
+    }
+    fp_tpch_destroy(&generator);
+    fastpair_rows rows = {.rows = s.rows, .bytes = s.bytes, .offsets = s.offsets};
+    fastpair_error error;
+    CHECK_EQ(fastpair_compress(&rows, options, &s.image, &s.image_size, &error), FASTPAIR_OK);
+    CHECK_EQ(fastpair_column_open(s.image, s.image_size, NULL, &s.column, &error), FASTPAIR_OK);
+    return s;
+}
+
+static void free_sample(sample *s) {
+    fastpair_column_close(s->column);
+    fastpair_free(NULL, s->image);
+    free(s->bytes);
+    free(s->offsets);
+}
+
+typedef struct device_buffers {
+    uint64_t tables, output, offsets, status;
+    fp_cu_stream stream;
+} device_buffers;
+
+static void device_ok(const fastpair_gpu *gpu, fp_cu_result result) {
+    fastpair_error error;
+    if (result) {
+        fp_driver_fail(&gpu->driver, result, "a test's own call", &error);
+        fprintf(stderr, "%s\n", error.message);
+    }
+    CHECK_EQ(result, 0);
+}
+
+static device_buffers make_buffers(const fastpair_gpu *gpu, const fastpair_gpu_batch_info *info,
+                                   uint64_t columns) {
+    device_buffers b = {0};
+    const fp_driver *d = &gpu->driver;
+    device_ok(gpu, d->allocate(&b.tables, info->device_bytes + 1));
+    device_ok(gpu, d->allocate(&b.output, info->output_bytes + 16));
+    device_ok(gpu, d->allocate(&b.offsets, (info->rows + columns) * 8));
+    device_ok(gpu, d->allocate(&b.status, 4));
+    device_ok(gpu, d->stream_create(&b.stream, 1));
+    device_ok(gpu, d->fill(b.output, 0xee, info->output_bytes + 16, b.stream));
+    device_ok(gpu, d->fill(b.status, 0, 4, b.stream));
+    return b;
+}
+
+static void free_buffers(const fastpair_gpu *gpu, device_buffers *b) {
+    device_ok(gpu, gpu->driver.stream_wait(b->stream));
+    gpu->driver.release(b->tables);
+    gpu->driver.release(b->output);
+    gpu->driver.release(b->offsets);
+    gpu->driver.release(b->status);
+    gpu->driver.stream_destroy(b->stream);
+}
+
+static uint32_t read_status(const fastpair_gpu *gpu, const device_buffers *b) {
+    uint32_t word = 0xffffffff;
+    device_ok(gpu, gpu->driver.copy_to_host(&word, b->status, 4, b->stream));
+    device_ok(gpu, gpu->driver.stream_wait(b->stream));
+    return word;
+}
+
+/* Compares output, row offsets and the guard behind the output with the rows. */
+static void check_output(const fastpair_gpu *gpu, const fastpair_gpu_batch *batch, const sample *samples,
+                         uint64_t count, const device_buffers *b, uint32_t offset_bits) {
+    uint64_t bytes = batch->output_bytes, slots = batch->row_slots;
+    uint8_t *output = malloc(bytes + 16), *offsets = malloc(slots * 8);
+    device_ok(gpu, gpu->driver.copy_to_host(output, b->output, bytes + 16, b->stream));
+    device_ok(gpu, gpu->driver.copy_to_host(offsets, b->offsets, slots * (offset_bits / 8), b->stream));
+    CHECK_EQ(read_status(gpu, b), 0);
+    uint64_t slot = 0, wrong = 0;
+    for (uint64_t c = 0; c < count; c++) {
+        uint64_t at, size;
+        fastpair_gpu_batch_get_column(batch, c, &at, &size, NULL, NULL);
+        CHECK_EQ(size, samples[c].offsets[samples[c].rows]);
+        CHECK(memcmp(output + at, samples[c].bytes, size) == 0);
+        for (uint64_t row = 0; row <= samples[c].rows && offset_bits; row++, slot++) {
+            uint64_t value =
+                offset_bits == 32 ? ((uint32_t *)(void *)offsets)[slot] : ((uint64_t *)(void *)offsets)[slot];
+            wrong += value != samples[c].offsets[row];
+        }
+    }
+    CHECK_EQ(wrong, 0);
+    for (int i = 0; i < 16; i++) CHECK_EQ(output[bytes + i], 0xee);
+    free(output);
+    free(offsets);
+}
+
+static int has_long_tokens(const sample *samples, uint64_t count) {
+    uint64_t longer = 0;
+    for (uint64_t c = 0; c < count; c++) {
+        fastpair_column_info info = {.struct_size = sizeof info};
+        fastpair_column_get_info(samples[c].column, &info, NULL);
+        for (int i = 8; i < 16; i++) longer += info.codes_by_length[i];
+    }
+    return longer > 0;
+}
+
+/* One batch through every way of decoding it. */
+static void test_batch(fastpair_gpu *gpu, const sample *samples, uint64_t count, const char *kernel,
+                       int regenerate) {
+    fastpair_error error;
+    const fastpair_column *columns[COLUMNS];
+    for (uint64_t c = 0; c < count; c++) columns[c] = samples[c].column;
+    fastpair_gpu_batch_options options = {
+        .struct_size = sizeof options, .kernel = kernel, .regenerate_sidecar = regenerate};
+    fastpair_gpu_batch *batch;
+    fastpair_gpu_batch_info info = {.struct_size = sizeof info};
+    fastpair_status created = fastpair_gpu_batch_create(gpu, columns, count, &options, &batch, &error);
+    if (kernel && strstr(kernel, "staged8") && has_long_tokens(samples, count)) {
+        CHECK_EQ(created, FASTPAIR_ERROR_INVALID_ARGUMENT); /* its planes have no room for such tokens */
+        return;
+    }
+    CHECK_EQ(created, FASTPAIR_OK);
+    CHECK_EQ(fastpair_gpu_batch_get_info(batch, &info, &error), FASTPAIR_OK);
+    device_buffers b = make_buffers(gpu, &info, count);
+    fastpair_gpu_destination to = {.struct_size = sizeof to,
+                                   .output = b.output,
+                                   .output_bytes = info.output_bytes,
+                                   .row_offsets = b.offsets,
+                                   .offset_bits = 64,
+                                   .status = b.status};
+    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT); /* not uploaded yet */
+    /* Chunk by chunk, uploads between decodes. */
+    for (uint64_t i = 0; i < info.chunks; i++) {
+        CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, i, 1, b.stream, &error),
+                 FASTPAIR_OK);
+        CHECK_EQ(fastpair_gpu_batch_decode(batch, i, 1, &to, b.stream, &error), FASTPAIR_OK);
+    }
+    check_output(gpu, batch, samples, count, &b, 64);
+    /* All at once, 32-bit offsets. */
+    device_ok(gpu, gpu->driver.fill(b.output, 0xee, info.output_bytes, b.stream));
+    to.offset_bits = 32;
+    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error), FASTPAIR_OK);
+    check_output(gpu, batch, samples, count, &b, 32);
+    /* Captured in a graph and replayed. */
+    fp_cu_graph graph, instance;
+    device_ok(gpu, gpu->driver.fill(b.output, 0xee, info.output_bytes, b.stream));
+    device_ok(gpu, gpu->driver.stream_wait(b.stream));
+    device_ok(gpu, gpu->driver.capture_begin(b.stream, 1));
+    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error), FASTPAIR_OK);
+    device_ok(gpu, gpu->driver.capture_end(b.stream, &graph));
+    device_ok(gpu, gpu->driver.graph_instantiate(&instance, graph, 0));
+    for (int i = 0; i < 2; i++) device_ok(gpu, gpu->driver.graph_launch(instance, b.stream));
+    check_output(gpu, batch, samples, count, &b, 32);
+    gpu->driver.graph_instance_destroy(instance);
+    gpu->driver.graph_destroy(graph);
+    /* Too little room is refused before anything is launched. */
+    to.output_bytes = info.output_bytes - 1;
+    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error),
+             FASTPAIR_ERROR_BUFFER_TOO_SMALL);
+    free_buffers(gpu, &b);
+    fastpair_gpu_batch_free(batch);
+}
+
+/* The image is on the device already; only tables are uploaded. */
+static void test_device_image(fastpair_gpu *gpu, const sample *s) {
+    fastpair_error error;
+    uint64_t image;
+    device_ok(gpu, gpu->driver.allocate(&image, s->image_size));
+    const fastpair_column *column = s->column;
+    fastpair_gpu_batch_options options = {.struct_size = sizeof options, .device_images = &image};
+    fastpair_gpu_batch *batch;
+    fastpair_gpu_batch_info info = {.struct_size = sizeof info};
+    CHECK_EQ(fastpair_gpu_batch_create(gpu, &column, 1, &options, &batch, &error), FASTPAIR_OK);
+    CHECK_EQ(fastpair_gpu_batch_get_info(batch, &info, &error), FASTPAIR_OK);
+    device_buffers b = make_buffers(gpu, &info, 1);
+    device_ok(gpu, gpu->driver.copy_to_device(image, s->image, s->image_size, b.stream));
+    fastpair_gpu_destination to = {.struct_size = sizeof to,
+                                   .output = b.output,
+                                   .output_bytes = info.output_bytes,
+                                   .row_offsets = b.offsets,
+                                   .offset_bits = 64,
+                                   .status = b.status};
+    CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0, info.chunks, b.stream, &error),
+             FASTPAIR_OK);
+    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error), FASTPAIR_OK);
+    check_output(gpu, batch, s, 1, &b, 64);
+    free_buffers(gpu, &b);
+    fastpair_gpu_batch_free(batch);
+    gpu->driver.release(image);
+}
+
+/* Damage on the device, behind the host's back: the status word tells, and nothing outside the output is written. */
+static void test_damage(fastpair_gpu *gpu, const sample *s) {
+    fastpair_error error;
+    const fastpair_column *column = s->column;
+    const int sections[] = {FP_SECTION_CODES, FP_SECTION_SIDECAR, FP_SECTION_LENGTHS};
+    for (int which = 0; which < 3; which++)
+        for (int value = 0; value < 256; value += 255) {
+            fastpair_gpu_batch *batch;
+            fastpair_gpu_batch_info info = {.struct_size = sizeof info};
+            CHECK_EQ(fastpair_gpu_batch_create(gpu, &column, 1, NULL, &batch, &error), FASTPAIR_OK);
+            CHECK_EQ(fastpair_gpu_batch_get_info(batch, &info, &error), FASTPAIR_OK);
+            device_buffers b = make_buffers(gpu, &info, 1);
+            CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0, info.chunks, b.stream,
+                                               &error),
+                     FASTPAIR_OK);
+            const fp_batch_chunk *placed = &batch->chunks[0];
+            const fp_section *section = &placed->chunk->sections[sections[which]];
+            device_ok(gpu, gpu->driver.fill(b.tables + placed->device_offset + section->offset -
+                                                placed->first_section,
+                                            (unsigned char)value, section->size, b.stream));
+            fastpair_gpu_destination to = {.struct_size = sizeof to,
+                                           .output = b.output,
+                                           .output_bytes = info.output_bytes,
+                                           .row_offsets = b.offsets,
+                                           .offset_bits = 64,
+                                           .status = b.status};
+            CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error), FASTPAIR_OK);
+            CHECK(read_status(gpu, &b) != 0);
+            uint8_t guard[16];
+            device_ok(gpu, gpu->driver.copy_to_host(guard, b.output + info.output_bytes, 16, b.stream));
+            device_ok(gpu, gpu->driver.stream_wait(b.stream));
+            for (int i = 0; i < 16; i++) CHECK_EQ(guard[i], 0xee);
+            free_buffers(gpu, &b);
+            fastpair_gpu_batch_free(batch);
+        }
+}
+
+/* The resource model against the driver, for every kernel. */
+static void test_occupancy(const fastpair_gpu *gpu) {
+    for (uint32_t i = 0; i < FP_KERNELS; i++) {
+        const fp_kernel *kernel = &fp_kernel_table()[i];
+        int registers, shared, local, blocks;
+        device_ok(gpu, gpu->driver.function_attribute(&registers, FP_CU_FUNCTION_REGISTERS, gpu->kernels[i]));
+        device_ok(gpu, gpu->driver.function_attribute(&shared, FP_CU_FUNCTION_SHARED, gpu->kernels[i]));
+        device_ok(gpu, gpu->driver.function_attribute(&local, FP_CU_FUNCTION_LOCAL, gpu->kernels[i]));
+        device_ok(gpu, gpu->driver.occupancy(&blocks, gpu->kernels[i], (int)kernel->threads, 0));
+        fp_block_needs needs = {kernel->threads, (uint32_t)registers, (uint32_t)shared};
+        CHECK_EQ(fp_resident_blocks(&gpu->info, &needs), blocks);
+        CHECK_EQ(shared, kernel->static_shared);
+        CHECK_EQ(local, 0);
+    }
+}
+
+int main(void) {
+    fastpair_error error = {0};
+    fastpair_gpu *gpu;
+    fastpair_status status = fastpair_gpu_open(NULL, &gpu, &error);
+    if (status) {
+        CHECK_EQ(status, FASTPAIR_ERROR_UNSUPPORTED);
+        CHECK(strstr(error.message, "GPU") != NULL);
+        CHECK(gpu == NULL);
+        CHECK(!getenv("FASTPAIR_TEST_GPU"));
+        printf("no GPU here: %s\n", error.message);
+        return check_done();
+    }
+    fastpair_gpu_info info = {.struct_size = sizeof info};
+    CHECK_EQ(fastpair_gpu_get_info(gpu, &info, &error), FASTPAIR_OK);
+    printf("%s, compute capability %d.%d\n", info.name, info.compute_major, info.compute_minor);
+    CHECK_EQ(fp_gpu_push(gpu, &error), FASTPAIR_OK); /* the test's own calls need a current context too */
+    test_occupancy(gpu);
+
+    uint64_t bytes = getenv("FASTPAIR_TEST_SMALL") ? 100000 : 3000000;
+    const fastpair_compress_options codecs[] = {
+        {.struct_size = sizeof codecs[0],
+         .codec = FASTPAIR_CODEC_ONPAIR,
+         .code_bits = 16,
+         .chunk_bytes = 700000},
+        {.struct_size = sizeof codecs[0],
+         .codec = FASTPAIR_CODEC_ONPAIR,
+         .code_bits = 12,
+         .chunk_bytes = 100000},
+        {.struct_size = sizeof codecs[0], .codec = FASTPAIR_CODEC_FSST12, .batch_codes = 192},
+        {.struct_size = sizeof codecs[0], .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 9, .batch_codes = 32},
+    };
+    for (size_t codec = 0; codec < sizeof codecs / sizeof *codecs; codec++) {
+        sample samples[COLUMNS];
+        for (int kind = 0; kind < COLUMNS; kind++) samples[kind] = make_sample(kind, bytes, &codecs[codec]);
+        test_batch(gpu, samples, COLUMNS, NULL, 0);
+        test_batch(gpu, samples, COLUMNS, NULL, 1);
+        for (uint32_t i = 0; fastpair_gpu_kernel_name(i); i++)
+            test_batch(gpu, samples, 2, fastpair_gpu_kernel_name(i), 0);
+        for (int kind = 0; kind < COLUMNS; kind++) test_batch(gpu, &samples[kind], 1, NULL, 0);
+        test_device_image(gpu, &samples[1]);
+        test_damage(gpu, &samples[0]);
+        for (int kind = 0; kind < COLUMNS; kind++) free_sample(&samples[kind]);
+    }
+    fp_gpu_pop(gpu);
+    fastpair_gpu_close(gpu);
+    return check_done();
+}

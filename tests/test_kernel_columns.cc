@@ -1,0 +1,228 @@
+/* test_kernel_columns.cc - real columns through emulated kernels: rows are compressed by the library, and
+ * kernels must give the bytes and row offsets that the CPU gives, for many chunks and several columns in
+ * one launch. */
+#include "check.h"
+#include "device_columns.h"
+#include "kernel_case.h"
+#include "tpch.h"
+
+extern "C" {
+#include "shapes.h"
+}
+
+static uint64_t random_state;
+
+static uint32_t draw(uint32_t bound) { return (uint32_t)(check_random(&random_state) % bound); }
+
+/* ---------------------------------------------------------------- columns */
+
+static fastpair_compress_options draw_options(uint32_t codec) {
+    fastpair_compress_options options = {};
+    options.struct_size = sizeof options;
+    options.codec = codec == 3 ? FASTPAIR_CODEC_FSST12 : FASTPAIR_CODEC_ONPAIR;
+    options.code_bits = codec == 0 ? 12 : codec == 1 ? 16 : codec == 2 ? 9 + draw(7) : 0;
+    options.max_token = codec == 2 && draw(2) ? 8 : 0;
+    options.chunk_bytes = 4000 + draw(20000);
+    options.batch_codes = draw(2) ? 0 : 32 * (1 + draw(8));
+    options.hot_codes = draw(2) ? 0 : 100;
+    options.seed = draw(1000);
+    return options;
+}
+
+static void make_tpch(device_column *d, fp_tpch_column which, uint64_t bytes,
+                      const fastpair_compress_options *options) {
+    uint8_t *text = (uint8_t *)malloc(bytes + FP_TPCH_MAX_ROW);
+    uint64_t *offsets = (uint64_t *)malloc((bytes + 2) * sizeof *offsets), rows = 0;
+    fp_tpch_gen gen;
+    if (!text || !offsets || fp_tpch_init(&gen, check_random(&random_state), which)) abort();
+    offsets[0] = 0;
+    while (offsets[rows] < bytes) {
+        offsets[rows + 1] = offsets[rows] + fp_tpch_next(&gen, (char *)text + offsets[rows]);
+        rows++;
+    }
+    fp_tpch_destroy(&gen);
+    fastpair_rows view = {};
+    view.rows = rows;
+    view.bytes = text;
+    view.offsets = offsets;
+    device_column_make(d, &view, options);
+    free(text);
+    free(offsets);
+}
+
+static void make_shape(device_column *d, shape_kind kind, uint64_t bytes,
+                       const fastpair_compress_options *options) {
+    shape s;
+    shape_options how = {};
+    how.bytes = bytes;
+    how.null_percent = draw(2) * 10;
+    shape_make(&s, kind, check_random(&random_state), &how);
+    device_column_make(d, &s.rows, options);
+    shape_free(&s);
+}
+
+/* ---------------------------------------------------------------- launches */
+
+/* Some columns laid out for one launch, as the library lays out a batch. */
+typedef struct launch_image {
+    device memory;
+    emulated_parameters parameters;
+    fp_gpu_chunk *chunks;
+    uint32_t chunk_count;
+    uint8_t *out, *offsets;
+    uint32_t *status;
+    uint64_t out_bytes, slots;
+    uint32_t most_batches, most_row_blocks, most_slots;
+    int regenerates;
+} launch_image;
+
+static void add_column(launch_image *image, const device_column *column, uint32_t batch_codes, int regenerate,
+                       uint32_t first_dict) {
+    for (uint32_t i = 0; i < column->chunk_count; i++) {
+        fp_gpu_chunk *chunk = &image->chunks[image->chunk_count++];
+        *chunk = column->chunks[i];
+        chunk->out_offset += image->out_bytes;
+        chunk->first_row_slot += image->slots;
+        chunk->dict += first_dict;
+        uint32_t batches = (uint32_t)((chunk->code_count + batch_codes - 1) / batch_codes);
+        uint32_t row_blocks = (uint32_t)((chunk->row_count + 255) / 256);
+        if (batches && (regenerate || batch_codes % chunk->batch_codes)) {
+            chunk->positions = (uint64_t)(uintptr_t)device_block(&image->memory, 4ull * batches, 0,
+                                                                 EMULATOR_WRITE, "positions");
+            image->regenerates = 1;
+        }
+        if (batches > image->most_batches) image->most_batches = batches;
+        if (row_blocks > image->most_row_blocks) image->most_row_blocks = row_blocks;
+    }
+    for (uint32_t i = 0; i < column->piece_count; i++)
+        emulator_memory(column->pieces[i].at, column->pieces[i].bytes, EMULATOR_READ, column->pieces[i].name);
+    image->out_bytes += column->expected_bytes;
+    image->slots += column->rows + 1;
+}
+
+static const char *run_launch(launch_image *image, const emulated_variant *variant, uint32_t offset_bits) {
+    uint32_t warps = variant->threads / 32, helper_warps = EMULATED_HELPER_THREADS / 32;
+    emulated_parameters *p = &image->parameters;
+    const char *error = NULL;
+    p->second = variant->codes_per_lane;
+    if (image->regenerates) {
+        error = emulator_run(emulated_measure_batches, p, EMULATED_HELPER_THREADS,
+                             (image->most_batches + helper_warps - 1) / helper_warps, image->chunk_count, 0);
+        if (!error)
+            error = emulator_run(emulated_scan_batches, p, EMULATED_HELPER_THREADS, 1, image->chunk_count, 0);
+    }
+    if (!error && offset_bits)
+        error =
+            emulator_run(emulated_row_offsets, p, EMULATED_HELPER_THREADS,
+                         (image->most_row_blocks + helper_warps - 1) / helper_warps, image->chunk_count, 0);
+    uint32_t blocks = (image->most_batches + warps - 1) / warps, dynamic = 0;
+    if (variant->shared_dict) {
+        p->second = image->most_slots;
+        dynamic = FP_SHARED_DICT_BYTES(image->most_slots, variant->longest);
+        blocks = (blocks + 3) / 4;
+    }
+    if (!error && blocks)
+        error = emulator_run(variant->kernel, p, variant->threads, blocks, image->chunk_count, dynamic);
+    return error;
+}
+
+/* Decodes columns in one launch and compares bytes and row offsets with the CPU's. */
+static void check_launch(const device_column *columns, uint32_t count, const emulated_variant *variant) {
+    launch_image image = {};
+    fp_gpu_dict *dicts;
+    uint32_t chunks = 0, dict_count = 0, offset_bits = draw(2) ? 32 : 64, regenerate = draw(2);
+    emulator_reset(check_random(&random_state));
+    for (uint32_t i = 0; i < count; i++) {
+        chunks += columns[i].chunk_count;
+        dict_count += columns[i].dict_count;
+    }
+    image.chunks = (fp_gpu_chunk *)(void *)device_block(&image.memory, chunks * sizeof(fp_gpu_chunk), 0,
+                                                        EMULATOR_READ, "chunk table");
+    dicts = (fp_gpu_dict *)(void *)device_block(&image.memory, dict_count * sizeof(fp_gpu_dict), 0,
+                                                EMULATOR_READ, "dictionary table");
+    dict_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        add_column(&image, &columns[i], 32 * variant->codes_per_lane, (int)regenerate, dict_count);
+        for (uint32_t k = 0; k < columns[i].dict_count; k++) {
+            dicts[dict_count++] = columns[i].dicts[k];
+            if (columns[i].dicts[k].slots > image.most_slots) image.most_slots = columns[i].dicts[k].slots;
+        }
+    }
+    image.out = device_block(&image.memory, image.out_bytes, 0, EMULATOR_WRITE_ONCE, "output");
+    image.offsets =
+        device_block(&image.memory, image.slots * offset_bits / 8, 0, EMULATOR_WRITE_ONCE, "row offsets");
+    image.status = (uint32_t *)(void *)device_block(&image.memory, 4, 0, EMULATOR_WRITE, "status");
+    *image.status = 0;
+    fp_gpu_launch *launch = &image.parameters.launch;
+    launch->chunks = (uint64_t)(uintptr_t)image.chunks;
+    launch->dicts = (uint64_t)(uintptr_t)dicts;
+    launch->out = (uint64_t)(uintptr_t)image.out;
+    launch->out_bytes = image.out_bytes;
+    launch->status = (uint64_t)(uintptr_t)image.status;
+    launch->row_offsets = (uint64_t)(uintptr_t)image.offsets;
+    launch->offset_bits = offset_bits;
+
+    const char *error = run_launch(&image, variant, offset_bits);
+    CHECK(!error);
+    if (error) fprintf(stderr, "  %s: %s\n", variant->name, error);
+    CHECK_EQ(*image.status, 0);
+    uint64_t byte = 0, slot = 0, wrong_offsets = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < columns[i].chunk_count; k++) {
+            const fp_gpu_chunk *chunk = &columns[i].chunks[k];
+            if (chunk->code_count) /* stored chunks are copied by the host */
+                CHECK(!memcmp(image.out + byte + chunk->out_offset, columns[i].expected + chunk->out_offset,
+                              chunk->decoded_bytes));
+        }
+        for (uint64_t r = 0; r <= columns[i].rows; r++, slot++) {
+            uint64_t value = 0;
+            memcpy(&value, image.offsets + slot * offset_bits / 8, offset_bits / 8);
+            wrong_offsets += value != columns[i].expected_offsets[r];
+        }
+        byte += columns[i].expected_bytes;
+    }
+    CHECK_EQ(wrong_offsets, 0);
+    device_free(&image.memory);
+}
+
+/* ---------------------------------------------------------------- main */
+
+int main(void) {
+    const char *seed = getenv("FASTPAIR_TEST_SEED");
+    random_state = seed ? strtoull(seed, NULL, 0) : 4711;
+    printf("seed %llu\n", (unsigned long long)random_state);
+    const emulated_variant *carried = emulated_carried(), *shared = emulated_grid_shared();
+    uint32_t carried_count = 0, shared_count = 0, turn = 0, coded = 0;
+    while (carried[carried_count].name) carried_count++;
+    while (shared[shared_count].name) shared_count++;
+    const shape_kind kinds[] = {SHAPE_LOG_LINES, SHAPE_UTF8,         SHAPE_TINY_ROWS, SHAPE_FOUR_VALUES,
+                                SHAPE_URLS,      SHAPE_RANDOM_BYTES, SHAPE_WORDS,     SHAPE_EMPTY_ROWS};
+    for (uint32_t codec = 0; codec < 4; codec++) {
+        for (uint32_t which = 0; which < FP_TPCH_COLUMN_COUNT + 4; which++) {
+            device_column columns[2];
+            fastpair_compress_options options = draw_options(codec), other = draw_options(draw(4));
+            if (which < FP_TPCH_COLUMN_COUNT)
+                make_tpch(&columns[0], (fp_tpch_column)which, 30000, &options);
+            else
+                make_shape(&columns[0], kinds[draw(8)], 20000, &options);
+            make_shape(&columns[1], kinds[(codec * 5 + which) % 8], 5000, &other);
+            coded += columns[0].coded_chunks + columns[1].coded_chunks;
+            uint32_t longest =
+                columns[0].longest > columns[1].longest ? columns[0].longest : columns[1].longest;
+            /* Kernels take turns; each that can decode both columns does so in one launch. */
+            for (uint32_t tried = 0; tried < 2; turn++) {
+                const emulated_variant *variant = &carried[turn % carried_count];
+                if (draw(6) == 0) variant = &shared[draw(shared_count)];
+                if (variant->longest < longest || (variant->shared_dict && columns[0].dicts[0].slots > 12000))
+                    continue;
+                check_launch(columns, 2, variant);
+                tried++;
+            }
+            device_column_free(&columns[0]);
+            device_column_free(&columns[1]);
+        }
+    }
+    printf("%u coded chunks\n", coded);
+    CHECK(coded > 50);
+    return check_done();
+}

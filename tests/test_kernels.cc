@@ -1,0 +1,322 @@
+/* test_kernels.cc - every decode kernel on the CPU: the text that runs on GPUs, in the emulator, must give
+ * the right bytes, touch nothing else and synchronise enough; bad data must give a status. Prints its seed;
+ * FASTPAIR_TEST_SEED repeats a run.
+ *
+ * Kernels that the library carries all run; of the benchmark's grid a few, chosen by the seed, or with
+ * FASTPAIR_TEST_FULL=1 all. */
+#include "check.h"
+#include "kernel_case.h"
+
+static uint64_t test_seed;
+static uint64_t random_state;
+
+static uint32_t draw(uint32_t bound) { return (uint32_t)(check_random(&random_state) % bound); }
+
+/* A batch size of the file that suits a kernel: 32 * K is a multiple of it. */
+static uint32_t draw_batch_codes(uint32_t codes_per_lane) {
+    for (;;) {
+        uint32_t rounds = 1 + draw(codes_per_lane);
+        if (codes_per_lane % rounds == 0) return 32 * rounds;
+    }
+}
+
+static case_layout draw_layout(const emulated_variant *variant) {
+    case_layout layout = {};
+    layout.seed = check_random(&random_state);
+    layout.widened = draw(2);
+    layout.positions = (case_positions)draw(POSITIONS_WAYS);
+    layout.batch_codes = draw_batch_codes(variant->codes_per_lane);
+    if (layout.positions != POSITIONS_SIDECAR && draw(2)) layout.batch_codes = 1024;
+    layout.out_shift = draw(16);
+    layout.spare_blocks = draw(2);
+    return layout;
+}
+
+/* ---------------------------------------------------------------- good data */
+
+/* Decodes a case and compares everything. */
+static void check_case(const emulated_variant *variant, const kernel_case *c, const case_layout *layout) {
+    case_image image;
+    case_lay_out(c, variant, layout, EMULATOR_WRITE_ONCE, &image);
+    const char *error = case_run(variant, layout, &image);
+    bool right = !error && memcmp(image.out, c->decoded, c->decoded_bytes) == 0 && *image.status == 0 &&
+                 emulator_bytes_written() == c->decoded_bytes;
+    CHECK(right);
+    if (!right)
+        fprintf(stderr,
+                "  %s, %u codes of %u bits, %u slots, tokens up to %u, %u bytes; widened %u, positions %d, "
+                "batch %u, "
+                "shift %u: %s, status %u\n",
+                variant->name, c->count, c->bits, c->slots, c->longest, c->decoded_bytes, layout->widened,
+                (int)layout->positions, layout->batch_codes, layout->out_shift, error ? error : "wrong bytes",
+                *image.status);
+    case_image_free(&image);
+}
+
+static void check_random_cases(const emulated_variant *variant, uint32_t cases) {
+    uint32_t batch = 32 * variant->codes_per_lane, block = batch * variant->threads / 32;
+    for (uint32_t i = 0; i < cases; i++) {
+        const uint32_t counts[] = {1,
+                                   31,
+                                   33,
+                                   batch - 1,
+                                   batch,
+                                   batch + 1,
+                                   2 * batch,
+                                   batch + 1 + draw(batch),
+                                   block + 1 + draw(batch),
+                                   3 * batch + 32};
+        /* Every code width comes by, full dictionaries and others. */
+        uint32_t bits = 1 + i % 16, most = 1u << bits, slots = draw(2) ? most : most / 2 + 1 + draw(most / 2);
+        uint32_t longest = variant->longest == 8 || draw(4) == 0 ? 8 : 16;
+        kernel_case c;
+        case_make(&c, check_random(&random_state), slots, counts[i % 10], longest,
+                  (case_lengths)(i % CASE_LENGTHS));
+        case_layout layout = draw_layout(variant);
+        check_case(variant, &c, &layout);
+        case_free(&c);
+    }
+}
+
+/* Every distance from a 16-byte boundary, for batches of all sizes around it. */
+static void check_alignments(const emulated_variant *variant) {
+    for (uint32_t shift = 0; shift < 16; shift++) {
+        uint32_t slots = 1 + draw(300), count = 1 + draw(40) + (shift % 4 ? 0 : 32 * variant->codes_per_lane);
+        kernel_case c;
+        case_make(&c, check_random(&random_state), slots, count, variant->longest,
+                  shift % 3 ? CASE_SHORT : CASE_MIXED);
+        case_layout layout = draw_layout(variant);
+        layout.out_shift = shift;
+        check_case(variant, &c, &layout);
+        case_free(&c);
+    }
+}
+
+/* ---------------------------------------------------------------- bad data */
+
+/* A case of some batches, to be spoilt. */
+static void make_victim(const emulated_variant *variant, kernel_case *c) {
+    uint32_t batch = 32 * variant->codes_per_lane, slots = 100 + draw(200), count = 4 * batch + draw(batch);
+    case_make(c, check_random(&random_state), slots, count, variant->longest, CASE_MIXED);
+}
+
+/* Runs a spoilt case: it must report, and nothing may go wrong beyond that. */
+static void check_reported(const emulated_variant *variant, const case_layout *layout, case_image *image,
+                           uint32_t expected, const char *what) {
+    const char *error = case_run(variant, layout, image);
+    CHECK(!error);
+    CHECK((*image->status & expected) != 0);
+    if (error || !(*image->status & expected))
+        fprintf(stderr, "  %s, %s: %s, status %u\n", variant->name, what, error ? error : "no report",
+                *image->status);
+}
+
+/* Codes outside the dictionary: their batches stay as they were, all others are right. */
+static void check_bad_codes(const emulated_variant *variant) {
+    kernel_case c;
+    case_image image;
+    make_victim(variant, &c);
+    case_layout layout = draw_layout(variant);
+    if (layout.positions == POSITIONS_REGENERATED) layout.positions = POSITIONS_PREPARED;
+    case_lay_out(&c, variant, &layout, EMULATOR_WRITE_ONCE, &image);
+    uint32_t batch = 32 * variant->codes_per_lane, bad = draw(c.count);
+    uint32_t codes = layout.widened ? 65536 : 1u << c.bits, code = codes - 1 - draw(codes - c.slots + 1);
+    bool is_bad = code >= c.slots;
+    uint16_t half = (uint16_t)code;
+    if (layout.widened) memcpy(image.codes + 2 * (size_t)bad, &half, 2);
+    for (uint32_t b = 0; b < c.bits && !layout.widened; b++) {
+        uint64_t bit = (uint64_t)bad * c.bits + b;
+        image.codes[bit / 8] =
+            (uint8_t)((image.codes[bit / 8] & ~(1 << bit % 8)) | (code >> b & 1) << bit % 8);
+    }
+    if (is_bad) {
+        check_reported(variant, &layout, &image, FP_GPU_BAD_CODE, "a code outside the dictionary");
+        uint32_t at = 0;
+        for (uint32_t i = 0; i < c.count; i++) {
+            const uint8_t *token = c.tokens[c.codes[i]];
+            for (uint32_t k = 0; k < c.lengths[c.codes[i]]; k++, at++)
+                if (image.out[at] != (i / batch == bad / batch ? 0xee : token[k])) {
+                    CHECK(!"bytes of other batches are right, and of the bad one untouched");
+                    i = c.count;
+                    break;
+                }
+        }
+    }
+    case_image_free(&image);
+    case_free(&c);
+}
+
+/* Any lie about where batches begin is found, and never makes a kernel leave the chunk. */
+static void check_lying_positions(const emulated_variant *variant) {
+    kernel_case c;
+    case_image image;
+    make_victim(variant, &c);
+    case_layout layout = draw_layout(variant);
+    layout.positions = (case_positions)draw(2);
+    layout.batch_codes = 32 * variant->codes_per_lane;
+    case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
+    uint8_t *lies = layout.positions == POSITIONS_SIDECAR ? image.sidecar : (uint8_t *)image.positions;
+    uint64_t bytes = layout.positions == POSITIONS_SIDECAR ? image.sidecar_bytes : 4ull * image.batches;
+    uint32_t change, *words = (uint32_t *)(void *)lies;
+    switch (draw(6)) {
+    case 0: lies[draw((uint32_t)bytes)] ^= (uint8_t)(1u << draw(8)); break;
+    case 1:
+        for (uint64_t i = 0; i < bytes; i++) lies[i] = (uint8_t)check_random(&random_state);
+        break;
+    case 2: memset(lies, 0xff, bytes); break;
+    case 3: words[0] = 0u - (1 + draw(4000)); break; /* all of a group shifted down, around zero */
+    case 4:                                          /* the same, and its numbers shifted up by as much */
+        words[0] -= 1;
+        for (uint64_t i = bytes - 2ull * image.batches; i < bytes && layout.positions == POSITIONS_SIDECAR;
+             i += 2)
+            *(uint16_t *)(void *)(lies + i) += 1;
+        break;
+    default:
+        change = 1 + draw(c.decoded_bytes);
+        words[0] += change;
+        break;
+    }
+    check_reported(variant, &layout, &image, FP_GPU_BAD_SIDECAR, "a lie about positions");
+    case_image_free(&image);
+    case_free(&c);
+}
+
+/* Positions that add up, but do not begin with 0. All other batches are where they should be, and may be
+ * written. */
+static void check_late_begin(const emulated_variant *variant) {
+    kernel_case c;
+    case_image image;
+    make_victim(variant, &c);
+    case_layout layout = draw_layout(variant);
+    layout.positions = POSITIONS_PREPARED;
+    layout.out_shift = 7;
+    case_lay_out(&c, variant, &layout, EMULATOR_WRITE_ONCE, &image);
+    image.chunk->out_offset -= 7;
+    image.chunk->decoded_bytes += 7;
+    for (uint32_t i = 0; i < image.batches; i++) image.positions[i] += 7;
+    check_reported(variant, &layout, &image, FP_GPU_BAD_SIDECAR, "a chunk that begins late");
+    CHECK_EQ(image.out[0], 0xee);
+    case_image_free(&image);
+    case_free(&c);
+}
+
+/* A dictionary that is not the one the column was made with, or that promises shorter tokens than it has. */
+static void check_wrong_dictionary(const emulated_variant *variant) {
+    kernel_case c;
+    case_image image;
+    make_victim(variant, &c);
+    case_layout layout = draw_layout(variant);
+    case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
+    uint32_t expected = FP_GPU_BAD_SIDECAR, fewer = c.slots;
+    switch (draw(3)) {
+    case 0:
+        memset(image.nibbles, 0xff, image.nibble_bytes);
+        break; /* 16 bytes each, also where 8 is the limit */
+    case 1: memset(image.nibbles, 0, image.nibble_bytes); break;
+    default:
+        fewer = 1 + draw(20);
+        image.dict->slots = fewer;
+        expected = FP_GPU_BAD_CODE;
+        break;
+    }
+    /* A kernel for short tokens cuts lengths down to 8, which may be what they are. */
+    bool all_longest = true, all_ones = true, code_outside = false;
+    for (uint32_t i = 0; i < c.count; i++) {
+        all_longest &= c.lengths[c.codes[i]] == variant->longest;
+        all_ones &= c.lengths[c.codes[i]] == 1;
+        code_outside |= c.codes[i] >= fewer;
+    }
+    CHECK(!all_longest && !all_ones && (expected != FP_GPU_BAD_CODE || code_outside));
+    check_reported(variant, &layout, &image, expected, "a wrong dictionary");
+    case_image_free(&image);
+    case_free(&c);
+}
+
+/* Random codes, positions and lengths together. Nothing is known about the outcome but that it stays
+ * inside. */
+static void check_garbage(const emulated_variant *variant) {
+    kernel_case c;
+    case_image image;
+    make_victim(variant, &c);
+    case_layout layout = draw_layout(variant);
+    case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
+    for (uint64_t i = 0; i < image.codes_bytes; i++) image.codes[i] = (uint8_t)check_random(&random_state);
+    for (uint64_t i = 0; i < image.nibble_bytes; i++) image.nibbles[i] = (uint8_t)check_random(&random_state);
+    for (uint64_t i = 0; i < image.sidecar_bytes && draw(2); i++)
+        image.sidecar[i] = (uint8_t)check_random(&random_state);
+    image.dict->slots -= draw(c.slots);
+    image.parameters.second = variant->shared_dict ? 1 + draw(image.dict->slots) : 0;
+    check_reported(variant, &layout, &image, FP_GPU_BAD_CODE | FP_GPU_BAD_SIDECAR, "garbage");
+    case_image_free(&image);
+    case_free(&c);
+}
+
+/* The status word is optional. */
+static void check_no_status(const emulated_variant *variant) {
+    kernel_case c;
+    case_image image;
+    make_victim(variant, &c);
+    case_layout layout = draw_layout(variant);
+    case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
+    image.dict->slots = 1;
+    image.parameters.launch.status = 0;
+    CHECK(!case_run(variant, &layout, &image));
+    CHECK_EQ(*image.status, 0);
+    case_image_free(&image);
+    case_free(&c);
+}
+
+static void check_variant(const emulated_variant *variant, uint32_t cases) {
+    check_random_cases(variant, cases);
+    check_alignments(variant);
+    for (uint32_t i = 0; i < 3; i++) {
+        check_bad_codes(variant);
+        check_lying_positions(variant);
+        check_wrong_dictionary(variant);
+        check_garbage(variant);
+    }
+    check_late_begin(variant);
+    check_no_status(variant);
+}
+
+/* Positions of many batches, which take the scan several turns. */
+static void check_many_positions(uint32_t codes_per_lane, uint32_t count) {
+    emulated_variant variant = {"positions", codes_per_lane, 8, 16, 256, 0, 1, NULL};
+    kernel_case c;
+    case_image image;
+    case_make(&c, check_random(&random_state), 300, count, 16, CASE_MIXED);
+    case_layout layout = draw_layout(&variant);
+    layout.positions = POSITIONS_REGENERATED;
+    case_lay_out(&c, &variant, &layout, EMULATOR_WRITE_ONCE, &image);
+    const char *error = case_make_positions(&variant, &layout, &image);
+    CHECK(!error);
+    if (error) fprintf(stderr, "  %s\n", error);
+    uint32_t wrong = 0, bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i % (32 * codes_per_lane) == 0) wrong += image.positions[i / (32 * codes_per_lane)] != bytes;
+        bytes += c.lengths[c.codes[i]];
+    }
+    CHECK_EQ(wrong, 0);
+    case_image_free(&image);
+    case_free(&c);
+}
+
+int main(void) {
+    const char *seed = getenv("FASTPAIR_TEST_SEED"), *full = getenv("FASTPAIR_TEST_FULL");
+    test_seed = random_state = seed ? strtoull(seed, NULL, 0) : 20240607;
+    printf("seed %llu\n", (unsigned long long)test_seed);
+    uint32_t carried = 0, others = 0;
+    check_many_positions(1, 32 * 1500 + 5);
+    check_many_positions(2, 64 * 2048);
+    for (const emulated_variant *v = emulated_carried(); v->name; v++, carried++) check_variant(v, 32);
+    const emulated_variant *parts[] = {emulated_grid_split_low(), emulated_grid_split_high(),
+                                       emulated_grid_whole(), emulated_grid_shared()};
+    for (const emulated_variant *part : parts) {
+        uint32_t entries = 0;
+        while (part[entries].name) entries++;
+        for (uint32_t i = 0; i < entries; i++)
+            if ((full && *full && *full != '0') || draw(entries) < 8) check_variant(&part[i], 16), others++;
+    }
+    printf("%u kernels of the library, %u others\n", carried, others);
+    return check_done();
+}
