@@ -3,6 +3,7 @@
 #define CLI_CLI_H
 
 #include "arguments.h"
+#include "fastpair_gpu.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -104,8 +105,8 @@ fastpair_status cli_verify_rows(const fastpair_column *column, uint64_t first, u
 /* Whether this build and machine can decode as --backend asks; prints why not. CLI_OK or CLI_FAILED. */
 int cli_backend_check(const cli_options *options);
 
-/* Why `auto` decodes on the CPU here, for people: "this build has no GPU backend". NULL when it uses a GPU. */
-const char *cli_backend_no_gpu_reason(void);
+/* The GPU that --backend allows; close it with fastpair_gpu_close. NULL when there is none, with the reason in `why`. */
+fastpair_gpu *cli_backend_open_gpu(const cli_options *options, fastpair_error *why);
 
 /* ---------------------------------------------------------------- commands, one input each */
 

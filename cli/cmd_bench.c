@@ -30,6 +30,13 @@ static void print_json(const char *path, const cli_measurement *result) {
     cli_json_real(&json, "cpu_reference_mb_s", result->reference_mb_s);
     cli_json_number(&json, "threads", result->threads);
     cli_json_string(&json, "cpu", cli_cpu_name());
+    if (result->gpu.gpu[0]) {
+        cli_json_string(&json, "gpu", result->gpu.gpu);
+        cli_json_real(&json, "gpu_decode_gb_s", result->gpu.decode_gb_s);
+        cli_json_string(&json, "gpu_kernel", result->gpu.kernel);
+        cli_json_real(&json, "end_to_end_gb_s", result->gpu.end_to_end_gb_s);
+        cli_json_real(&json, "gpu_tables_us", result->gpu.upload_tables_us);
+    }
     cli_json_bool(&json, "verified", result->verified);
     cli_json_end(&json);
     fflush(stdout);
@@ -54,6 +61,9 @@ static void print_line(const cli_measurement *result) {
     print_figure(8, 0, result->decode_1_mb_s);
     print_figure(9, 0, result->reference_mb_s);
     printf("  %s\n", result->verified ? "verified" : "MISMATCH");
+    if (result->gpu.gpu[0])
+        printf("             %s, %s: %.1f GB/s on the device, %.1f from pinned host memory\n",
+               result->gpu.gpu, result->gpu.kernel, result->gpu.decode_gb_s, result->gpu.end_to_end_gb_s);
     fflush(stdout);
 }
 

@@ -5,8 +5,7 @@
  * file maps it and decodes only the batches that hold those rows. Refuses names that do not end in .fpc unless told
  * where to write.
  */
-#include "emit.h"
-#include "progress.h"
+#include "decompress_gpu.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -156,6 +155,16 @@ static int decompress_slice(const cli_options *options, const cli_input *input, 
     return result;
 }
 
+static int decompress_on_gpu(const cli_options *options, cli_input *input, cli_output *output,
+                             cli_progress *progress) {
+    fastpair_error error;
+    fastpair_gpu *gpu = cli_backend_open_gpu(options, &error);
+    if (!gpu) return cli_fail_status(input->name, &error);
+    int result = cli_decompress_gpu(options, gpu, input, output, progress);
+    fastpair_gpu_close(gpu);
+    return result;
+}
+
 /* The name -o gives, NULL for standard output, or the input's name without .fpc, in *made for the caller to free. */
 static int choose_output(const cli_options *options, const cli_input *input, const char **path, char **made) {
     *made = NULL;
@@ -177,7 +186,9 @@ static int decompress_input(const cli_options *options, cli_input *input, const 
     int result = cli_output_open(&output, path, options->force, input);
     if (result != CLI_OK) return result;
     cli_progress_start(&progress, options, input);
-    if (options->slice && input->is_regular && !input->is_stdin)
+    if (options->backend == CLI_BACKEND_GPU)
+        result = decompress_on_gpu(options, input, &output, &progress);
+    else if (options->slice && input->is_regular && !input->is_stdin)
         result = decompress_slice(options, input, &output);
     else
         result = decompress_stream(options, input, &output, &progress);

@@ -33,13 +33,17 @@ static int generate(cli_rows *all) {
 static int run_codecs(const cli_options *options, const fastpair_rows *rows) {
     fastpair_compress_options settings = cli_compress_options(options);
     settings.threads = cli_threads(options, 0);
-    const char *no_gpu = cli_backend_no_gpu_reason();
+    fastpair_error why;
+    fastpair_gpu *gpu = cli_backend_open_gpu(options, &why);
+    fastpair_gpu_close(gpu);
     printf("TPC-H l_comment, generated: %" PRIu64 " rows, %" PRIu64 " bytes\n", rows->rows,
            rows->offsets[rows->rows] - rows->offsets[0]);
-    printf("decoding on the CPU (%s, %u thread%s)", cli_cpu_name(), settings.threads,
-           settings.threads == 1 ? "" : "s");
-    if (no_gpu) printf(": %s", no_gpu);
-    printf("\n\ncodec         rows       bytes  compressed   ratio  encode MB/s  decode GB/s  verified\n");
+    if (gpu)
+        printf("decoding on the GPU\n");
+    else
+        printf("decoding on the CPU (%s, %u thread%s): %s\n", cli_cpu_name(), settings.threads,
+               settings.threads == 1 ? "" : "s", why.message);
+    printf("\ncodec         rows       bytes  compressed   ratio  encode MB/s  decode GB/s  verified\n");
     int worst = CLI_OK;
     for (int i = 0; cli_preset(i, &settings); i++) {
         cli_measurement result;
@@ -48,7 +52,8 @@ static int run_codecs(const cli_options *options, const fastpair_rows *rows) {
             printf("%-10s %7" PRIu64 "  %10" PRIu64 "  %10" PRIu64 "  %6.3f  %11.0f  %11.2f  %s\n",
                    result.figures.codec, result.info.rows, result.info.decoded_bytes,
                    result.info.compressed_bytes, result.figures.ratio, result.encode_mb_s,
-                   result.decode_mb_s / 1000, result.verified ? "every byte" : "MISMATCH");
+                   result.gpu.gpu[0] ? result.gpu.decode_gb_s : result.decode_mb_s / 1000,
+                   result.verified ? "every byte" : "MISMATCH");
             fflush(stdout);
             if (!result.verified)
                 code = cli_fail(NULL, "%s does not give the same bytes back", result.figures.codec);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_ROUNDS = 1000, LEAST_ROUNDS = 3 };
+enum { MOST_ROUNDS = 1000, LEAST_ROUNDS = 3, GPU_LAUNCHES = 100 };
 
 typedef struct timings {
     double seconds[MOST_ROUNDS];
@@ -185,6 +185,20 @@ static fastpair_status measure_column(const fastpair_column *column, const fastp
     return status;
 }
 
+/* The GPU's figures, where --backend allows one and there is one. */
+static fastpair_status measure_on_gpu(const cli_options *options, const fastpair_column *column,
+                                      const fastpair_rows *rows, cli_measurement *result,
+                                      fastpair_error *error) {
+    fastpair_error why;
+    fastpair_gpu *gpu = cli_backend_open_gpu(options, &why);
+    if (!gpu) return FASTPAIR_OK;
+    fastpair_status status =
+        cli_measure_gpu(gpu, column, rows->bytes + rows->offsets[0], NULL, GPU_LAUNCHES, &result->gpu, error);
+    fastpair_gpu_close(gpu);
+    if (status == FASTPAIR_OK) result->verified = result->verified && result->gpu.verified;
+    return status;
+}
+
 int cli_measure(const cli_options *options, const char *name, const fastpair_rows *rows,
                 const fastpair_compress_options *settings, double seconds, cli_measurement *result) {
     *result = (cli_measurement){.threads = cli_threads(options, 0)};
@@ -202,6 +216,7 @@ int cli_measure(const cli_options *options, const char *name, const fastpair_row
     if (status == FASTPAIR_OK) status = fastpair_column_open(image, size, NULL, &column, &error);
     if (status == FASTPAIR_OK)
         status = measure_column(column, rows, settings, seconds, result, &times[2], &error);
+    if (status == FASTPAIR_OK) status = measure_on_gpu(options, column, rows, result, &error);
     int code = status == FASTPAIR_OK ? CLI_OK : cli_fail_status(name, &error);
     if (code == CLI_OK) {
         uint64_t sample = settings->sample_bytes ? settings->sample_bytes

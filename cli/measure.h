@@ -3,6 +3,7 @@
 #define CLI_MEASURE_H
 
 #include "cli.h"
+#include "measure_gpu.h"
 
 typedef struct cli_measurement {
     fastpair_column_info info;
@@ -10,11 +11,12 @@ typedef struct cli_measurement {
     uint32_t threads; /* of encoding and of `decode` */
     double
         train_mb_s; /* bytes of the training sample per second; NaN for codecs that train nothing, or more than one */
-    double encode_mb_s;    /* the whole fastpair_compress call */
-    double decode_mb_s;    /* with `threads` threads */
-    double decode_1_mb_s;  /* with one thread */
-    double reference_mb_s; /* the reference loop, one thread */
-    bool verified;         /* every decoder gave every byte and every offset back */
+    double encode_mb_s;      /* the whole fastpair_compress call */
+    double decode_mb_s;      /* with `threads` threads */
+    double decode_1_mb_s;    /* with one thread */
+    double reference_mb_s;   /* the reference loop, one thread */
+    bool verified;           /* every decoder gave every byte and every offset back */
+    cli_gpu_measurement gpu; /* gpu.gpu is empty when no GPU took part */
 } cli_measurement;
 
 /* Measures for about `seconds` a figure; rates are medians in 10^6 bytes per second. Prints what is wrong. */

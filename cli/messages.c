@@ -57,6 +57,14 @@ int cli_fail_errno(const char *name, int number) {
     return cli_fail(name, "%s%s", strerror(number), remedy_for(number));
 }
 
+/* A library message about a file may begin with the end of its name, which is said already. */
+static const char *without_name(const char *message, const char *name) {
+    const char *colon = strstr(message, ": ");
+    size_t length = colon ? (size_t)(colon - message) : 0, whole = name ? strlen(name) : 0;
+    bool repeats = length > 0 && length <= whole && memcmp(name + whole - length, message, length) == 0;
+    return repeats ? colon + 2 : message;
+}
+
 /* Library messages mostly name the place and the remedy; what one lacks is added. */
 int cli_fail_status(const char *name, const fastpair_error *error) {
     bool input_at_fault =
@@ -71,7 +79,8 @@ int cli_fail_status(const char *name, const fastpair_error *error) {
         remedy = "; if it was a column, restore it from a good copy";
     else if (error->status == FASTPAIR_ERROR_OUT_OF_MEMORY)
         remedy = remedy_for(ENOMEM);
-    cli_fail(name, "%s: %s%s%s", fastpair_status_text(error->status), error->message, place, remedy);
+    cli_fail(name, "%s: %s%s%s", fastpair_status_text(error->status), without_name(error->message, name),
+             place, remedy);
     return input_at_fault ? CLI_CORRUPT : CLI_FAILED;
 }
 

@@ -159,8 +159,7 @@ static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_
             high = middle;
     }
     fp_batch_cache cache;
-    cache.end = 0;
-    cache.chunk = NULL;
+    fp_batch_cache_empty(&cache);
     for (uint64_t number = low; number < column->totals.chunks && column->first_byte[number] < window_end;
          number++) {
         fp_chunk_view view = fp_column_chunk(column, number);

@@ -83,8 +83,7 @@ fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64
                        "row %" PRIu64 " has %" PRIu64 " bytes and capacity is %" PRIu64, row, *size,
                        capacity);
     fp_batch_cache cache;
-    cache.chunk = NULL;
-    cache.end = 0;
+    fp_batch_cache_empty(&cache);
     status = fp_chunk_decode_bytes(&at.view, from, to, bytes, &cache, error);
     if (!status && is_null) *is_null = fp_chunk_row_is_null(&at.view, row - at.first_row);
     return status;
@@ -151,8 +150,7 @@ static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_erro
     cursor at;
     fp_batch_cache cache;
     cursor_init(&at, job->column);
-    cache.chunk = NULL;
-    cache.end = 0;
+    fp_batch_cache_empty(&cache);
     if (destination->validity) memset(destination->validity + first / 8, 0, (size_t)((count + 7) / 8));
 
     /* Bytes waiting_from .. waiting_to of chunk `waiting`, found to follow each other but not decoded yet; they go to

@@ -13,9 +13,12 @@
 /* ...which must make the chunk at least this much smaller, the dictionary's cost spread over the chunks to come. */
 #define DRIFT_GAIN   0.95
 #define DRIFT_SPREAD 8
-/* Chunks to wait after a new model did not pay, and the least bytes worth training on. */
-#define DRIFT_RETRY_CHUNKS 16
-#define DRIFT_LEAST_BYTES  (256u << 10)
+/* A model that saves less than this part of a chunk is of little use: then a new one is tried too. */
+#define DRIFT_LITTLE_USE 4
+/* Chunks to wait after a new model did not pay: twice as many each time, at most this many; and the least bytes worth
+ * training on. */
+#define DRIFT_MOST_WAIT   32
+#define DRIFT_LEAST_BYTES (256u << 10)
 /* Narrow numberings that leave out unused bytes are given up after this many surprises. */
 #define MOST_RENUMBERINGS 4
 
@@ -164,6 +167,15 @@ static double bytes_per_code(const fp_job *job) {
     return job->codes ? (double)fp_job_bytes(job) / (double)job->codes : 0;
 }
 
+/* Whether a new model is worth a try: the tokens are clearly shorter than where the model was trained, or the model is of little
+ * use for these rows anyway. */
+static int has_drifted(const fastpair_writer *writer, const fp_job *job) {
+    if (!writer->model || writer->chunks_before_retry || fp_job_bytes(job) < DRIFT_LEAST_BYTES) return 0;
+    uint32_t bits = writer->numbering ? writer->numbering->dict.code_bits : writer->model->choice.code_bits;
+    return bytes_per_code(job) < DRIFT_RATE * writer->bytes_per_code ||
+           saving(job, bits, writer->settings.batch_codes) < fp_job_bytes(job) / DRIFT_LITTLE_USE;
+}
+
 /* Tries a new model on chunk `j`. If it pays, finished chunks before it are written, the new model is in force, and the
  * rest of the group has been parsed again. */
 static fastpair_status try_new_model(fastpair_writer *writer, uint32_t *done, uint32_t j, uint32_t count,
@@ -191,9 +203,12 @@ static fastpair_status try_new_model(fastpair_writer *writer, uint32_t *done, ui
         if (error) *error = trial.error;
     } else if (*replaced) {
         writer->bytes_per_code = bytes_per_code(&trial);
+        writer->retry_wait = 0;
     } else {
         writer->bytes_per_code = bytes_per_code(job);
-        writer->chunks_before_retry = DRIFT_RETRY_CHUNKS;
+        writer->retry_wait = writer->retry_wait ? 2 * writer->retry_wait : 2;
+        if (writer->retry_wait > DRIFT_MOST_WAIT) writer->retry_wait = DRIFT_MOST_WAIT;
+        writer->chunks_before_retry = writer->retry_wait;
     }
     fp_job_free(&trial, allocator);
     if (!*replaced) {
@@ -235,9 +250,7 @@ fastpair_status fp_adapt_group(fastpair_writer *writer, uint32_t count, int firs
         job->coded = 0;
         if (writer->chunks_before_retry) writer->chunks_before_retry--;
         int replaced = 0;
-        if (writer->model && !writer->chunks_before_retry && fp_job_bytes(job) >= DRIFT_LEAST_BYTES &&
-            bytes_per_code(job) < DRIFT_RATE * writer->bytes_per_code)
-            status = try_new_model(writer, &done, j, count, &replaced, error);
+        if (has_drifted(writer, job)) status = try_new_model(writer, &done, j, count, &replaced, error);
         if (status) break;
         if (writer->numbering && numbering_covers(writer, job)) {
             mark_coded(writer, job);

@@ -97,7 +97,7 @@ static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar 
     uint64_t start = batch_start(s, batch), end = batch_start(s, batch + 1);
     if (from < start || to > end || end > s->end || end - start > FP_LARGEST_BATCH)
         return sidecar_fault(view, error);
-    cache->end = 0; /* empty while it changes */
+    fp_batch_cache_empty(cache);
     fastpair_status status = decode_batches(view, batch, batch + 1, cache->bytes, end - start, error);
     if (status) return status;
     cache->chunk = view->chunk;
@@ -131,7 +131,7 @@ fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, 
         fastpair_status status = copy_from_batch(view, &s, first, from, end, out, cache, error);
         if (status || end == to) return status;
         out += end - from;
-        from = start = end;
+        from = end;
         first++;
     }
     /* `from` is where batch `first` begins. */

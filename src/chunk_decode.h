@@ -19,13 +19,19 @@ typedef struct fp_chunk_view {
 /* No batch decodes to more: 1024 codes of 16 bytes. */
 #define FP_LARGEST_BATCH (FP_MAX_BATCH * 16u)
 
-/* One decoded batch, kept by callers that decode pieces: neighbouring pieces mostly share one. Zero `end` is empty. */
+/* One decoded batch, kept by callers that decode pieces: neighbouring pieces mostly share one. Used for one column, as
+ * long as its blocks stay where they are. */
 typedef struct fp_batch_cache {
     const fp_chunk *chunk;
     uint64_t start; /* bytes[0 .. end - start) are chunk bytes start .. end */
     uint64_t end;
     uint8_t bytes[FP_LARGEST_BATCH];
 } fp_batch_cache;
+
+static inline void fp_batch_cache_empty(fp_batch_cache *cache) {
+    cache->chunk = NULL; /* the bytes are left alone: 16 KiB need not be cleared for one short row */
+    cache->start = cache->end = 0;
+}
 
 /* 1 if all bytes are 0, as gaps must be. */
 int fp_all_zero(const uint8_t *bytes, uint64_t size);
@@ -38,8 +44,8 @@ fastpair_status fp_chunk_fault(const fp_chunk_view *view, int section, uint64_t 
 /* Compares every section with its checksum. */
 fastpair_status fp_chunk_verify_checksums(const fp_chunk_view *view, fastpair_error *error);
 
-/* Decodes chunk bytes from .. to (at most decoded_bytes) to out[0 .. to - from). `cache` must be valid only for this
- * view's block; it is used for batches that are wanted in part. */
+/* Decodes chunk bytes from .. to (at most decoded_bytes) to out[0 .. to - from). Batches that are wanted in part go
+ * through the cache. */
 fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, uint64_t to, uint8_t *out,
                                       fp_batch_cache *cache, fastpair_error *error);
 

@@ -127,11 +127,11 @@ static void sum_up(const uint8_t *packed, const block_view *view, uint64_t *out)
         out[i + 1] = start += minimum + (low & mask);
         out[i + 2] = start += minimum + ((low >>= width) & mask);
         out[i + 3] = start += minimum + ((low >>= width) & mask);
-        out[i + 4] = start += minimum + ((low >>= width) & mask);
+        out[i + 4] = start += minimum + ((low >> width) & mask);
         out[i + 5] = start += minimum + (high & mask);
         out[i + 6] = start += minimum + ((high >>= width) & mask);
         out[i + 7] = start += minimum + ((high >>= width) & mask);
-        out[i + 8] = start += minimum + ((high >>= width) & mask);
+        out[i + 8] = start += minimum + ((high >> width) & mask);
     }
     for (; i < view->rows; i++) out[i + 1] = start += minimum + one_number(packed, width, i);
 }

@@ -16,8 +16,7 @@ static void decode_slot(void *context, uint64_t i) {
     s->status = fp_chunk_validate(&view, s->dictionary, &s->error);
     if (!s->status && s->chunk.coded) {
         fp_batch_cache unused; /* no batch is cut */
-        unused.chunk = NULL;
-        unused.end = 0;
+        fp_batch_cache_empty(&unused);
         s->status =
             fp_chunk_decode_bytes(&view, 0, s->chunk.decoded_bytes, s->bytes.data, &unused, &s->error);
     }

@@ -6,11 +6,13 @@
  * with pairs of its beginning only, nor not at all.
  *
  * The trick: a few pieces are read in turns. All a step needs of memory, the text's place in the trie and the
- * pair's count, is known one turn ahead, and prefetched. Three more make the most of a small sample. Where
- * tokens come too slowly even at the lowest threshold, neighbours too long for one token count as a pair too,
- * the second cut to what fits. Where hardly any pair is seen twice, as in random strings, the first neighbour is
- * also paired with just one byte of the second. And tokens that were only steps to longer ones, and are no
- * longer met themselves, are forgotten half-way, so that others take their place.
+ * pair's count, is known one turn ahead, and prefetched.
+ *
+ * Four things make the most of sample and dictionary. Where tokens come too slowly even at the lowest threshold,
+ * neighbours too long for one token count as a pair too, the second cut to what fits. Where hardly any pair is
+ * seen twice, as in random strings, the first neighbour is also paired with just one byte of the second.
+ * Tokens that were only steps to longer ones are forgotten, so that others take their place. And a small
+ * column gets no more tokens than pay for their place in the file.
  *
  * Refuses nothing but a lack of memory. Time and memory are bounded by the sample and the code width. */
 #include "train.h"
@@ -38,6 +40,9 @@ static const uint8_t least_cut[TWICE] = {2, 5};
 _Static_assert(256 + ((1u << FORGETFUL_BITS) - 256) * (LAST_FORGETTING / 2 + 1) <= FP_MAX_TOKENS,
                "a full dictionary after every forgetting");
 
+/* Bytes of the sample that tell whether a token pays. */
+#define PROFIT_BYTES (4 << 20)
+
 /* A piece being read: what lies before `text` is `previous` and then, if it is still to be paired, `current`. */
 struct lane {
     const uint8_t *text;
@@ -51,7 +56,8 @@ struct trainer {
     fp_trie trie;
     fp_room room, empty_room;
     uint32_t max_token;
-    uint32_t capacity, made; /* tokens wanted, and those made */
+    uint32_t payable, capacity; /* tokens that a column of this size pays for, and those there is room for */
+    uint32_t goal, made;        /* tokens wanted, one of the two, and those made */
 
     const fp_sample *sample;
     uint64_t scanned; /* bytes read */
@@ -71,18 +77,21 @@ struct trainer {
     uint32_t paired, paired_new; /* and since then: pairs counted, and those seen for the first time */
 };
 
-/* Adapts the threshold: tokens should come as fast as the rest of the sample needs to fill the dictionary. */
+/* Adapts the threshold: tokens should come as fast as the rest of the sample needs to reach the goal. */
 static void check_progress(struct trainer *trainer) {
     uint64_t left = trainer->sample->size > trainer->scanned ? trainer->sample->size - trainer->scanned : 1;
     uint64_t bytes = trainer->scanned > trainer->checked_at ? trainer->scanned - trainer->checked_at : 1;
-    uint64_t wanted = trainer->capacity > trainer->made ? trainer->capacity - trainer->made : 0;
-    uint64_t came = trainer->made - trainer->checked_made;
+    uint64_t wanted = trainer->goal > trainer->made ? trainer->goal - trainer->made : 0;
+    uint64_t came = trainer->made > trainer->checked_made ? trainer->made - trainer->checked_made : 0;
     /* came / bytes against wanted / left */
     if (came * left > 2 * wanted * bytes) {
         if (trainer->threshold < MAX_COUNT) trainer->threshold++;
     } else if (2 * came * left < wanted * bytes) {
         if (trainer->threshold > 0) trainer->threshold--;
     }
+    /* Where nearly all pairs are old acquaintances, as in a column of few distinct values, steps to longer tokens
+     * are worth more than they cost, however small the column. */
+    trainer->goal = trainer->paired_new < trainer->paired / 8 ? trainer->capacity : trainer->payable;
     trainer->pairs_are_random = trainer->paired_new > trainer->paired - trainer->paired / 8;
     trainer->paired = trainer->paired_new = 0;
     trainer->checked_at = trainer->scanned;
@@ -125,7 +134,8 @@ static inline uint32_t *count_pair(struct trainer *trainer, uint32_t pair, int *
 static inline int merge(struct trainer *trainer, uint32_t *slot, const uint8_t *text, uint32_t length,
                         fp_match *merged) {
     uint32_t threshold = trainer->threshold < TWICE ? TWICE : trainer->threshold;
-    if ((*slot & MAX_COUNT) < threshold || !fp_room_has(&trainer->room, length)) return 0;
+    if ((*slot & MAX_COUNT) < threshold) return 0;
+    if (trainer->made >= trainer->goal || !fp_room_has(&trainer->room, length)) return 0;
     *slot &= ~MAX_COUNT;
     uint8_t bytes[FP_MAX_TOKEN] = {0};
     memcpy(bytes, text, length);
@@ -212,6 +222,32 @@ static void forget_unmet(struct trainer *trainer) {
     trainer->checked_made = trainer->made;
 }
 
+/* Forgets the tokens that save less than they take in a small column's dictionary. In two steps, the first with
+ * half the measure, as others have to stand in for what is forgotten. */
+static void forget_unprofitable(struct trainer *trainer, uint32_t code_bits) {
+    const fp_sample *sample = trainer->sample;
+    const fp_tokens *tokens = trainer->trie.tokens;
+    uint32_t *uses = trainer->pairs; /* the pairs are no longer needed */
+    if (tokens->count > trainer->pair_mask) return;
+    for (uint32_t step = 1; step <= 2; step++) {
+        const uint8_t *text = sample->bytes;
+        memset(uses, 0, tokens->count * sizeof *uses);
+        for (uint64_t i = 0; i < sample->pieces && text - sample->bytes < PROFIT_BYTES; i++)
+            for (uint32_t left = sample->lengths[i]; left;) {
+                fp_match match = fp_trie_match(&trainer->trie, text, left);
+                uses[match.id]++;
+                text += match.length;
+                left -= match.length;
+            }
+        /* Bits saved in the column, one code a use, against bits in the dictionary. */
+        uint64_t parsed = (uint64_t)(text - sample->bytes);
+        for (uint32_t id = 256; id < tokens->count; id++)
+            trainer->met[id] = uses[id] * 2 * sample->column_bytes * code_bits >=
+                               step * parsed * (tokens->lengths[id] + 1u) * 8;
+        forget_unmet(trainer);
+    }
+}
+
 /* Closes the gaps that forgotten tokens have left. */
 static void close_gaps(fp_tokens *tokens) {
     uint32_t count = 256;
@@ -271,12 +307,14 @@ fastpair_status fp_train_onpair(const fp_sample *sample, uint32_t code_bits, uin
                               .check_bytes = sample->size / 512 + 1};
     trainer.next_check_at = trainer.check_bytes;
     trainer.empty_room = trainer.room;
-    /* A small column cannot pay for a full dictionary. */
     trainer.capacity = trainer.room.groups_free << trainer.room.shift;
-    uint64_t payable = 512 + sample->column_bytes / 256;
-    if (trainer.capacity > payable) trainer.capacity = (uint32_t)payable;
-    trainer.forgetful = code_bits <= FORGETFUL_BITS && sample->size / 512 > trainer.capacity;
-    trainer.check_made = trainer.capacity / 64 < 8 ? 8 : trainer.capacity / 64;
+    const uint64_t payable = 512 + sample->column_bytes / 256;
+    const int is_small = payable < trainer.capacity;
+    if (trainer.capacity > 8 * payable) trainer.capacity = (uint32_t)(8 * payable);
+    trainer.payable = is_small ? (uint32_t)payable : trainer.capacity;
+    trainer.goal = trainer.payable;
+    trainer.forgetful = code_bits <= FORGETFUL_BITS && sample->size / 512 > trainer.goal;
+    trainer.check_made = trainer.goal / 64 < 8 ? 8 : trainer.goal / 64;
 
     uint32_t pair_bits = MIN_PAIR_BITS;
     while (pair_bits < MAX_PAIR_BITS && 1ull << pair_bits < sample->size / 4) pair_bits++;
@@ -285,14 +323,16 @@ fastpair_status fp_train_onpair(const fp_sample *sample, uint32_t code_bits, uin
 
     fastpair_status status = fp_tokens_create(tokens, max_token, allocator, error);
     if (status != FASTPAIR_OK) return status;
-    status = fp_trie_create(&trainer.trie, tokens, trainer.capacity + LANES, allocator, error);
+    status = fp_trie_create(&trainer.trie, tokens, trainer.capacity, allocator, error);
     if (status == FASTPAIR_OK) {
         trainer.met = fp_allocate_zero(allocator, FP_MAX_TOKENS, 1);
         trainer.pairs = fp_allocate_zero(allocator, slots, sizeof *trainer.pairs);
-        if (trainer.met && trainer.pairs)
+        if (trainer.met && trainer.pairs) {
             read_sample(&trainer);
-        else
+            if (is_small) forget_unprofitable(&trainer, code_bits);
+        } else {
             status = fp_fail_memory(error, FP_MAX_TOKENS + slots * sizeof *trainer.pairs);
+        }
     }
     fp_release(allocator, trainer.pairs);
     fp_release(allocator, trainer.met);

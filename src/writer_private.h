@@ -23,6 +23,7 @@ struct fastpair_writer {
     uint8_t *used;              /* ids that occur in chunks of the current dictionary block */
     uint32_t renumberings;
     double bytes_per_code; /* what the model reached where it was trained; drift is measured against it */
+    uint32_t retry_wait;
     uint32_t chunks_before_retry; /* after a new model did not pay */
 
     /* The file so far. */

@@ -1,8 +1,9 @@
 /* test_corrupt.c - damaged files: an error that says where, or the right rows; never anything else.
  *
- * Small files of every codec have each byte altered, are cut at each length, get sections and blocks exchanged. First as
- * accidents do it, with checksums left alone: then validation and the reader must notice. Then with all checksums recomputed, as a forger does it:
- * then the library must agree with the oracle on whether the file keeps the rules of docs/format.md. */
+ * Small files of every codec have each byte altered, are cut at each length, get sections and blocks exchanged.
+ * First as accidents do it, with checksums left alone: then validation and the reader must notice. Then with all
+ * checksums recomputed, as a forger does it: then the library must agree with the oracle on whether the file keeps
+ * the rules of docs/format.md. */
 #include "forge.h"
 #include "probe.h"
 

@@ -1,7 +1,8 @@
 /* test_hostile.c - lies that checksums cannot catch, told one at a time in files that are right in all else.
  *
- * Forged columns of 599 rows, 3 length blocks and, if coded, 57 batches are altered in one respect and sealed. The oracle must
- * refuse it, to prove that the lie is one, and so must the library; decoding without asking must stay in bounds. */
+ * Forged columns of 599 rows, 3 length blocks and, if coded, 57 batches are altered in one respect and
+ * sealed. The oracle must refuse them, to prove that the lie is one, and so must the library; decoding without
+ * asking must stay in bounds. */
 #include "forge.h"
 #include "probe.h"
 
@@ -284,8 +285,9 @@ static void empty_slots(uint64_t *random) {
 
 /* ---------------------------------------------------------------- sections full of nonsense */
 
-/* A column large enough for several decoding windows, whose sections are overwritten in place. What comes out is anyone's guess,
- * but it comes out inside the buffers: decoding does not look at checksums, so these bytes reach the innermost loops. */
+/* A column large enough for several decoding windows, whose sections are overwritten in place. What comes out is
+ * anyone's guess, but it comes out inside the buffers: decoding does not look at checksums, so these bytes reach
+ * the innermost loops. */
 static void wild_sections(uint64_t seed, uint32_t times, uint64_t *random) {
     shape s;
     shape_make(&s, SHAPE_WORDS, seed, &(shape_options){.bytes = 500000, .null_percent = 5});

@@ -35,7 +35,8 @@ static void draw_lengths(uint32_t *lengths, uint32_t rows) {
     if (kind == 3 && draw(2)) lengths[draw(rows)] = 0xf0000000u; /* a width of 32 bits */
 }
 
-static uint32_t put_section(const uint32_t *lengths, uint32_t rows, uint8_t *section) {
+/* `wraps`: minimums so large that a minimum and what is packed add up to the length only modulo 2^32. */
+static uint32_t put_section(const uint32_t *lengths, uint32_t rows, int wraps, uint8_t *section) {
     uint32_t blocks = (rows + 255) / 256, begin = 0, packed = 0;
     for (uint32_t b = 0; b < blocks; b++) {
         uint32_t first = 256 * b, count = rows - first < 256 ? rows - first : 256;
@@ -44,6 +45,7 @@ static uint32_t put_section(const uint32_t *lengths, uint32_t rows, uint8_t *sec
         for (uint32_t i = first; i < first + count; i++)
             most = lengths[i] - least > most ? lengths[i] - least : most;
         while (width < 32 && most >> width) width++;
+        if (wraps) least = 0xffffffffu, width = 32;
         const uint32_t entry[4] = {begin, packed, least, width};
         memcpy(section + 16 * b, entry, 16);
         uint8_t *to = section + 16 * blocks + packed;
@@ -60,8 +62,8 @@ static uint32_t put_section(const uint32_t *lengths, uint32_t rows, uint8_t *sec
     return 16 * blocks + packed;
 }
 
-/* Three chunks, in one column or in three. */
-static void make(rows_case *c, uint32_t offset_bits, uint32_t single_column) {
+/* Three chunks, in one column or in three. Lengths wrap in chunk `wraps`, if there is one. */
+static void make(rows_case *c, uint32_t offset_bits, uint32_t single_column, uint32_t wraps) {
     static uint8_t section[1 << 16];
     static uint32_t lengths[2000];
     memset(c, 0, sizeof *c);
@@ -78,7 +80,7 @@ static void make(rows_case *c, uint32_t offset_bits, uint32_t single_column) {
         uint32_t rows = row_counts[draw(6)];
         fp_gpu_chunk *chunk = &c->chunks[i];
         draw_lengths(lengths, rows);
-        chunk->lengths_bytes = put_section(lengths, rows, section);
+        chunk->lengths_bytes = put_section(lengths, rows, i == wraps, section);
         c->sections[i] = device_block(&c->memory, chunk->lengths_bytes, 0, EMULATOR_READ, "row lengths");
         memcpy(c->sections[i], section, chunk->lengths_bytes);
         chunk->lengths = (uint64_t)(uintptr_t)c->sections[i];
@@ -132,7 +134,7 @@ static void check_good(void) {
     for (uint32_t i = 0; i < 60; i++) {
         uint32_t offset_bits = i % 2 ? 32 : 64;
         rows_case c;
-        make(&c, offset_bits, draw(2));
+        make(&c, offset_bits, draw(2), 3);
         const char *error = run(&c);
         CHECK(!error);
         if (error) fprintf(stderr, "  %s\n", error);
@@ -145,12 +147,12 @@ static void check_good(void) {
 
 /* Spoils one field of one directory entry, or the sizes; the other chunks must not suffer. */
 static void check_lies(void) {
-    for (uint32_t i = 0; i < 240; i++) {
+    for (uint32_t i = 0; i < 260; i++) {
         rows_case c;
-        make(&c, 64, 0);
-        uint32_t victim = draw(3), blocks = (uint32_t)(c.chunks[victim].row_count + 255) / 256,
-                 block = draw(blocks);
-        uint32_t *entry = (uint32_t *)(void *)(c.sections[victim] + 16 * block), kind = i % 11;
+        uint32_t victim = draw(3), kind = i % 13;
+        make(&c, 64, 0, kind == 12 ? victim : 3);
+        uint32_t blocks = (uint32_t)(c.chunks[victim].row_count + 255) / 256, block = draw(blocks);
+        uint32_t *entry = (uint32_t *)(void *)(c.sections[victim] + 16 * block);
         uint32_t rows = block + 1 < blocks ? 256 : (uint32_t)c.chunks[victim].row_count - 256 * block;
         switch (kind) {
         case 0: entry[0] += 1 + draw(100); break;                                 /* begin */
@@ -163,7 +165,12 @@ static void check_lies(void) {
         case 7: entry[3] = 32; break;                                             /* width, often outside */
         case 8: c.chunks[victim].decoded_bytes += 1 + draw(9); break;             /* sum */
         case 9: c.chunks[victim].lengths_bytes = 16 * blocks - 1 - draw(16); break; /* no whole directory */
-        default: /* lengths grown so that the sum is right modulo 2^32, and wrong */
+        case 11: /* everything later than it is, and consistent */
+            for (uint32_t k = 0; k < blocks; k++) ((uint32_t *)(void *)c.sections[victim])[4 * k] += 7;
+            c.chunks[victim].decoded_bytes += 7;
+            break;
+        case 12: break; /* wraps */
+        default:        /* lengths grown so that the sum is right modulo 2^32, and wrong */
             entry[2] += 0x80000000u;
             if (rows % 2) c.chunks[victim].decoded_bytes += rows > 1 ? 0x80000000u : 0;
             break;

@@ -327,6 +327,32 @@ static void no_drift(uint64_t seed) {
     shape_free(&s);
 }
 
+/* Rows that do not compress, then rows that do: the writer must find out, although the first model was of no use. */
+static void drift_from_noise(uint64_t seed) {
+    fastpair_compress_options options = {.struct_size = sizeof options,
+                                         .codec = FASTPAIR_CODEC_ONPAIR,
+                                         .code_bits = 12,
+                                         .chunk_bytes = 1u << 19};
+    sink_state state = {.fail_at = UINT64_MAX};
+    fastpair_sink sink = {sink_write, &state};
+    fastpair_writer *writer = NULL;
+    fastpair_error error;
+    shape noise, text;
+    shape_make(&noise, SHAPE_RANDOM_BYTES, seed, &(shape_options){.bytes = 6u << 20});
+    shape_make(&text, SHAPE_LOG_LINES, seed, &(shape_options){.bytes = 16u << 20});
+    verify_ok(fastpair_writer_open(&sink, &options, &writer, &error), &error, "open");
+    verify_ok(fastpair_writer_append(writer, &noise.rows, &error), &error, "append");
+    verify_ok(fastpair_writer_append(writer, &text.rows, &error), &error, "append");
+    verify_ok(fastpair_writer_finish(writer, &error), &error, "finish");
+    fastpair_writer_close(writer);
+    printf("noise %llu, text %llu, file %llu\n", (unsigned long long)noise.out_size,
+           (unsigned long long)text.out_size, (unsigned long long)state.out.size);
+    CHECK(state.out.size < noise.out_size + text.out_size / 2);
+    shape_free(&noise);
+    shape_free(&text);
+    free(state.out.data);
+}
+
 int main(void) {
     uint64_t seed = verify_seed();
     splits(seed, verify_scaled(60));
@@ -335,6 +361,7 @@ int main(void) {
     ends();
     framing();
     drift(seed);
+    drift_from_noise(seed);
     no_drift(seed);
     return check_done();
 }
