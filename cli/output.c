@@ -203,7 +203,7 @@ int cli_output_commit(cli_output *output, const cli_input *like) {
         cli_output_discard(output);
         return CLI_FAILED;
     }
-    if (output->temporary) {
+    if (output->temporary && output->path) {
         sync_directory(output->path);
         forget_temporary(output);
     }

@@ -187,8 +187,8 @@ static int decode_groups(const fp_decoder *decoder, cursor *at, uint64_t groups)
             run.ahead = 0;
             run.out = bytes;
             const uint8_t *end = decoder->loop(decoder, &run);
-            if (!end || (uint64_t)(end - bytes) > room) return 0;
-            size = (uint64_t)(end - bytes);
+            if (!end || (uint64_t)(end - run.out) > room) return 0;
+            size = (uint64_t)(end - run.out);
             memcpy(at->out, bytes, (size_t)size);
         }
         at->out += size;

@@ -262,8 +262,10 @@ static void one_width(uint32_t bits, uint32_t longest, uint32_t count, uint32_t 
  * codes, or on pairs, must not drop the rest, nor read or write behind the last. */
 static void every_width(void) {
     static const uint32_t counts[] = {1, 2, 3, 15, 16, 17, 31, 32, 33, 100, 1023, 4097};
+    uint32_t share = verify_scaled(12),
+             stride = share >= 12 ? 1 : 12 / share; /* one in `stride`, another for each width */
     for (uint32_t bits = 1; bits <= 16; bits++)
-        for (uint32_t i = 0; i < 12; i++)
+        for (uint32_t i = bits % stride; i < 12; i += stride)
             one_width(bits, i % 2 ? 8 : 16, counts[i], i % 3 ? 32 : 1024, bits * 100 + i);
     for (uint32_t bits = 9; bits <= 16; bits++) one_width(bits, bits % 2 ? 16 : 8, 30000, 256, bits);
 }
