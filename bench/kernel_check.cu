@@ -5,12 +5,13 @@
  *   nvcc -std=c++17 -O3 -arch=sm_90 -Isrc/gpu/kernels -o kernel_check bench/kernel_check.cu
  *       the kernels that the library carries; with -DFP_ALL_VARIANTS [-DFP_ONLY_THREADS=256] the grid: it
  *       takes minutes to compile
- *   kernel_check [--bytes N] [--runs N] [--only TEXT] [--way WAY] [--hostile] FILE...
+ *   kernel_check [--bytes N] [--runs N] [--only TEXT] [--way WAY] [--tables] [--hostile] FILE...
  *
  * A column's codes are repeated to N decoded bytes (10^9) in one chunk. Ways: widened (16-bit codes, a
  * position for each batch: the paper's input), packed (codes as files hold them), sidecar (positions as
  * files hold them too), regenerated (positions computed in the same measurement). --hostile spoils codes,
- * positions and lengths instead, and checks that kernels say so and stay inside.
+ * positions and lengths instead, and checks that kernels say so and stay inside. --tables: kernels read the
+ * chunk's entry from device memory, as in launches of very many chunks.
  *
  * FILE, all little-endian: 32-bit magic 0x46504c31, code bits, longest token, dictionary size; 64-bit
  * number of codes; tokens zero-padded to 16 bytes; their lengths, a byte each; codes, 16 bits each. */
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "kernels.cu"
+#include "work.h"
 
 #define MUST(call)                                                                                           \
     do {                                                                                                     \
@@ -37,7 +39,7 @@
 struct kernel_entry {
     const char *name;
     const void *function;
-    uint32_t codes_per_lane, longest, threads;
+    uint32_t codes_per_lane, low_bytes, longest, threads;
     bool shared_dict;
 };
 
@@ -47,12 +49,13 @@ static const kernel_entry kernels[] = {
     IF_T##T({NAME("staged", K, W, H, T, B), (const void *)fp_staged_k##K##_w##W##_h##H##_t##T##_b##B, K, 16, \
              T, false}, )
 #define FP_STAGED8(K, T, B)                                                                                  \
-    IF_T##T({"staged8 K" #K " T" #T " B" #B, (const void *)fp_staged8_k##K##_t##T##_b##B, K, 8, T, false}, )
+    IF_T##T(                                                                                                 \
+        {"staged8 K" #K " T" #T " B" #B, (const void *)fp_staged8_k##K##_t##T##_b##B, K, 8, 8, T, false}, )
 #define FP_SHARED(K, W, H, T, B)                                                                             \
     IF_T##T({NAME("shared", K, W, H, T, B), (const void *)fp_shared_k##K##_w##W##_h##H##_t##T##_b##B, K, 16, \
              T, true}, )
 #define FP_SHARED8(K, T, B)                                                                                  \
-    IF_T##T({"shared8 K" #K " T" #T " B" #B, (const void *)fp_shared8_k##K##_t##T##_b##B, K, 8, T, true}, )
+    IF_T##T({"shared8 K" #K " T" #T " B" #B, (const void *)fp_shared8_k##K##_t##T##_b##B, K, 8, 8, T, true}, )
 #include "variants.def"
 };
 
@@ -160,12 +163,13 @@ struct setting {
     column c;
     uint64_t widened, packed, positions, sidecar, chunks, dicts;
     fp_gpu_chunk chunk;
+    fp_gpu_dict dict;
     fp_gpu_launch launch;
 };
 
 static const char *only, *only_way;
 static uint32_t runs = 100;
-static bool hostile;
+static bool hostile, tables;
 
 static void run_positions(setting *s, uint32_t codes_per_lane, uint64_t batches) {
     void *arguments[] = {&s->launch, &codes_per_lane};
@@ -197,6 +201,13 @@ static void make_sidecar(setting *s, uint32_t batch_codes, uint64_t batches) {
 
 static void store_chunk(setting *s) {
     MUST(cudaMemcpy((void *)s->chunks, &s->chunk, sizeof s->chunk, cudaMemcpyHostToDevice));
+}
+
+/* What the launch brings along for this kernel, unless kernels are to look into the tables. */
+static void fill_work(setting *s, const kernel_entry *kernel) {
+    s->launch.has_work = !tables;
+    s->launch.work[0] =
+        fp_gpu_work_make(&s->chunk, &s->dict, s->launch.out, kernel->codes_per_lane, kernel->low_bytes);
 }
 
 static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
@@ -231,6 +242,7 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
         s->chunk.positions = 0;
         store_chunk(s);
     }
+    fill_work(s, kernel);
     void *arguments[] = {&s->launch, &shared_slots};
     MUST(cudaMemset(output, 0xee, output_bytes));
     MUST(cudaMemset(device_words, 0, 4));
@@ -284,6 +296,7 @@ static void run_hostile(setting *s, const kernel_entry *kernel, uint64_t nibbles
         MUST(cudaMemcpy((void *)target, spoilt.data(), bytes, cudaMemcpyHostToDevice));
         MUST(cudaMemset(output, 0xee, output_bytes));
         MUST(cudaMemset(device_words, 0, 4));
+        fill_work(s, kernel);
         void *arguments[] = {&s->launch};
         MUST(cudaLaunchKernel(kernel->function, dim3(blocks), dim3(kernel->threads), arguments, 0, 0));
         MUST(cudaDeviceSynchronize());
@@ -301,7 +314,8 @@ static void run_hostile(setting *s, const kernel_entry *kernel, uint64_t nibbles
 }
 
 static void run_column(const char *path, uint64_t target) {
-    setting s = {};
+    static setting s; /* the launch's parameters are large */
+    s = setting();
     column *c = &s.c;
     if (!column_load(path, target, c)) return;
     double mean = (double)c->bytes / (double)c->count;
@@ -342,6 +356,7 @@ static void run_column(const char *path, uint64_t target) {
     s.chunk.code_count = c->count;
     s.chunk.decoded_bytes = (uint32_t)c->bytes;
     s.chunk.packed_words = packed.size();
+    s.dict = dict[0];
     s.dicts = upload(dict);
     s.chunks = upload(std::vector<fp_gpu_chunk>(1, s.chunk));
     s.launch.chunks = s.chunks;
@@ -366,10 +381,9 @@ int main(int count, char **arguments) {
     int first = 1;
     for (; first < count && !strncmp(arguments[first], "--", 2); first++) {
         const char *name = arguments[first], *value = first + 1 < count ? arguments[first + 1] : "";
-        if (!strcmp(name, "--hostile")) {
-            hostile = true;
-            continue;
-        }
+        if (!strcmp(name, "--hostile")) hostile = true;
+        if (!strcmp(name, "--tables")) tables = true;
+        if (!strcmp(name, "--hostile") || !strcmp(name, "--tables")) continue;
         first++;
         if (!strcmp(name, "--bytes")) bytes = strtoull(value, NULL, 0);
         if (!strcmp(name, "--runs")) runs = (uint32_t)std::max(1, atoi(value));
@@ -377,7 +391,8 @@ int main(int count, char **arguments) {
         if (!strcmp(name, "--way")) only_way = value;
     }
     if (first >= count) {
-        printf("usage: kernel_check [--bytes N] [--runs N] [--only TEXT] [--way WAY] [--hostile] FILE...\n");
+        printf("usage: kernel_check [--bytes N] [--runs N] [--only TEXT] [--way WAY] [--tables] [--hostile] "
+               "FILE...\n");
         return 2;
     }
     MUST(cudaMalloc(&device_words, 8));

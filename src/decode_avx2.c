@@ -1,7 +1,7 @@
 /* decode_avx2.c - the decoding loop for x86-64 CPUs of 2013 and later. In and out: decode_loop.h.
  *
- * The trick: there is a rotation that leaves its source alone, so a field costs two instructions and not three. It is 0 to
- * 10 % faster than the portable loop, most when the core's other thread is busy. */
+ * The trick: there is a rotation that leaves its source alone, so a field costs two instructions and not three. On an Ice
+ * Lake server it is 0 to 4 % faster than the portable loop, up to 7 % when the core's other thread is busy. */
 #if defined(__x86_64__)
 #define FP_LOOP_TARGET             __attribute__((target("avx2,bmi,bmi2")))
 #define FP_LOOP_FIELD(word, shift) ((word) >> (shift) | (word) << (-(shift)&63))

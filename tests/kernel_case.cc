@@ -3,6 +3,7 @@
  * decode to. */
 #include "kernel_case.h"
 #include "check.h"
+#include "gpu/kernels/work.h"
 
 /* ---------------------------------------------------------------- memory */
 
@@ -199,6 +200,11 @@ const char *case_run(const emulated_variant *variant, const case_layout *layout,
     const char *error = NULL;
     if (layout->positions == POSITIONS_REGENERATED) error = case_make_positions(variant, layout, image);
     if (error) return error;
+    fp_gpu_launch *launch = &parameters.launch;
+    launch->has_work = layout->has_work;
+    if (layout->has_work)
+        launch->work[0] = fp_gpu_work_make(image->chunk, image->dict, launch->out, variant->codes_per_lane,
+                                           variant->low_bytes);
     uint32_t blocks = (image->batches + warps - 1) / warps + layout->spare_blocks;
     if (variant->shared_dict) {
         parameters.second = image->parameters.second ? image->parameters.second : image->dict->slots;

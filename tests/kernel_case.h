@@ -94,6 +94,7 @@ typedef struct case_layout {
     uint32_t batch_codes; /* of the sidecar; 0: the kernel's */
     uint32_t out_shift;   /* where the chunk begins in the output */
     uint32_t spare_blocks;
+    uint32_t has_work; /* the launch brings the chunk's work along; else kernels look into the tables */
 } case_layout;
 
 /* A case in emulated memory, ready to run or to be spoilt first. */

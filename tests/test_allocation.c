@@ -154,13 +154,16 @@ static fastpair_status task_import(counting *c, fastpair_error *error) {
 
 /* Opening, then every call that reads a column; the first failure ends it. */
 static fastpair_status column_calls(fastpair_column *column, uint32_t threads, fastpair_error *error) {
-    uint64_t rows = mixed.rows.rows, listed[5] = {rows - 1, 0, rows / 2, 0, 1}, size = 0;
+    enum { LISTED = 9000 }; /* more than one piece of a list */
+    uint64_t rows = mixed.rows.rows, *listed = malloc(LISTED * 8), *list_offsets = malloc((LISTED + 1) * 8);
+    uint64_t size = 0;
     fastpair_column_info info = {.struct_size = sizeof info};
     int is_null;
     uint8_t *bytes = malloc(mixed.out_size + 1);
     uint64_t *offsets = malloc((rows + 1) * 8);
     uint8_t *validity = malloc(rows / 8 + 1);
     fastpair_destination to = {bytes, mixed.out_size, offsets, 64, validity, 0};
+    for (uint64_t i = 0; i < LISTED; i++) listed[i] = i % 37 * 5 % rows;
     fastpair_status status = fastpair_column_get_info(column, &info, error);
     if (status == FASTPAIR_OK) status = fastpair_column_validate(column, threads, error);
     if (status == FASTPAIR_OK) status = fastpair_column_decode(column, 0, rows, &to, threads, error);
@@ -168,8 +171,13 @@ static fastpair_status column_calls(fastpair_column *column, uint32_t threads, f
     if (status == FASTPAIR_OK) status = fastpair_column_decode(column, 3, rows - 7, &to, threads, error);
     if (status == FASTPAIR_OK)
         status = fastpair_column_decode_row(column, 5, bytes, mixed.out_size, &size, &is_null, error);
-    if (status == FASTPAIR_OK) status = fastpair_column_listed_size(column, listed, 5, &size, error);
-    if (status == FASTPAIR_OK) status = fastpair_column_decode_listed(column, listed, 5, &to, threads, error);
+    if (status == FASTPAIR_OK) status = fastpair_column_listed_size(column, listed, LISTED, &size, error);
+    if (status == FASTPAIR_OK) {
+        to = (fastpair_destination){malloc(size + 1), size, list_offsets, 64, NULL, 0};
+        status = fastpair_column_decode_listed(column, listed, LISTED, &to, threads, error);
+        free(to.bytes);
+    }
+    free(listed), free(list_offsets);
     free(bytes), free(offsets), free(validity);
     return status;
 }

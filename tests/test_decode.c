@@ -13,9 +13,11 @@ typedef enum shape {
     SHAPE_MIXED, /* 1..16 in classes, as training makes them */
     SHAPE_SHORT, /* 1..8 in classes */
     SHAPE_ONES,
-    SHAPE_EIGHTS,
+    SHAPE_EIGHTS, /* the longest that 8-byte rows hold */
+    SHAPE_NINES,
     SHAPE_SIXTEENS,
-    SHAPE_WILD, /* 1..16 in any order, with slots that hold no token */
+    SHAPE_HALVES, /* as mixed, but classes begin at multiples of 32 codes, not 64 */
+    SHAPE_WILD,   /* 1..16 in any order, with slots that hold no token */
     SHAPES
 } shape;
 
@@ -23,7 +25,6 @@ typedef struct subject {
     fp_dict dict;
     uint8_t (*rows)[16];
     uint8_t *lengths;
-    fp_cpu_level levels[4];
     fp_decoder *decoders[4];
     int decoder_count;
 } subject;
@@ -46,8 +47,10 @@ static fp_dict make_dict(uint32_t bits, uint32_t slots, shape kind, uint64_t *ra
     fp_dict dict = {.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = bits, .max_token = 16, .code_slots = slots};
     dict.runs = malloc(slots * sizeof *dict.runs);
     dict.bytes = malloc((size_t)slots * 16);
-    if (kind == SHAPE_ONES || kind == SHAPE_EIGHTS || kind == SHAPE_SIXTEENS) {
-        add_run(&dict, 0, slots, kind == SHAPE_ONES ? 1 : kind == SHAPE_EIGHTS ? 8 : 16, random);
+    static const uint32_t only[SHAPES] = {
+        [SHAPE_ONES] = 1, [SHAPE_EIGHTS] = 8, [SHAPE_NINES] = 9, [SHAPE_SIXTEENS] = 16};
+    if (only[kind]) {
+        add_run(&dict, 0, slots, only[kind], random);
     } else if (kind == SHAPE_WILD) {
         for (uint32_t at = 0; at < slots;) {
             uint32_t count = 1 + (uint32_t)(check_random(random) % (1 + slots / 7));
@@ -56,10 +59,13 @@ static fp_dict make_dict(uint32_t bits, uint32_t slots, shape kind, uint64_t *ra
             at += count + (uint32_t)(check_random(random) % 3);
         }
     } else {
-        uint32_t lengths = kind == SHAPE_SHORT ? 8 : 16, group = slots >= 64 * lengths ? 64 : 1;
+        uint32_t lengths = kind == SHAPE_SHORT ? 8 : 16, group = kind == SHAPE_HALVES ? 32 : 64;
+        if (slots < group * lengths) group = 1;
         for (uint32_t at = 0, length = 1; at < slots; length++) {
             uint32_t share = (slots - at) / (lengths - length + 1) / group * group;
             uint32_t count = length == lengths ? slots - at : share;
+            if (kind == SHAPE_HALVES && length < lengths && count > group && !(count & group))
+                count -= group; /* so that not all are multiples of 64 */
             if (count) add_run(&dict, at, count, length, random);
             at += count;
         }
@@ -73,12 +79,10 @@ static subject make_subject(uint32_t bits, uint32_t slots, shape kind, uint64_t 
     s.rows = malloc((size_t)16 << bits);
     s.lengths = malloc((size_t)1 << bits);
     fp_dict_expand(&s.dict, s.rows, s.lengths);
-    for (int level = FP_CPU_PORTABLE; level <= (int)fp_cpu_detect(); level++) {
-        s.levels[s.decoder_count] = (fp_cpu_level)level;
+    for (int level = FP_CPU_PORTABLE; level <= (int)fp_cpu_detect(); level++)
         CHECK_EQ(
             fp_decoder_create(&s.dict, (fp_cpu_level)level, &allocator, &s.decoders[s.decoder_count++], NULL),
             FASTPAIR_OK);
-    }
     return s;
 }
 

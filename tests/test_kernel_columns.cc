@@ -3,6 +3,7 @@
  * one launch. */
 #include "check.h"
 #include "device_columns.h"
+#include "gpu/kernels/work.h"
 #include "kernel_case.h"
 #include "tpch.h"
 
@@ -162,6 +163,10 @@ static void check_launch(const device_column *columns, uint32_t count, const emu
     launch->row_offsets = (uint64_t)(uintptr_t)image.offsets;
     launch->offset_bits = offset_bits;
 
+    launch->has_work = image.chunk_count <= FP_GPU_WORK_CHUNKS && draw(2);
+    for (uint32_t i = 0; i < image.chunk_count && launch->has_work; i++)
+        launch->work[i] = fp_gpu_work_make(&image.chunks[i], &dicts[image.chunks[i].dict], launch->out,
+                                           variant->codes_per_lane, variant->low_bytes);
     const char *error = run_launch(&image, variant, offset_bits);
     CHECK(!error);
     if (error) fprintf(stderr, "  %s: %s\n", variant->name, error);

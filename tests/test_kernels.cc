@@ -29,6 +29,7 @@ static case_layout draw_layout(const emulated_variant *variant) {
     if (layout.positions != POSITIONS_SIDECAR && draw(2)) layout.batch_codes = 1024;
     layout.out_shift = draw(16);
     layout.spare_blocks = draw(2);
+    layout.has_work = draw(3) > 0;
     return layout;
 }
 
@@ -46,10 +47,10 @@ static void check_case(const emulated_variant *variant, const kernel_case *c, co
         fprintf(stderr,
                 "  %s, %u codes of %u bits, %u slots, tokens up to %u, %u bytes; widened %u, positions %d, "
                 "batch %u, "
-                "shift %u: %s, status %u\n",
+                "shift %u, work %u: %s, status %u\n",
                 variant->name, c->count, c->bits, c->slots, c->longest, c->decoded_bytes, layout->widened,
-                (int)layout->positions, layout->batch_codes, layout->out_shift, error ? error : "wrong bytes",
-                *image.status);
+                (int)layout->positions, layout->batch_codes, layout->out_shift, layout->has_work,
+                error ? error : "wrong bytes", *image.status);
     case_image_free(&image);
 }
 

@@ -189,9 +189,22 @@ static void null_arguments(void) {
         INVALID(fastpair_column_decode_row(column, 0, NULL, 8, &size, NULL, e));
         INVALID(fastpair_column_decode_row(column, 0, bytes, 8, NULL, NULL, e));
         INVALID(fastpair_column_listed_size(column, NULL, 1, &size, e));
+        INVALID(fastpair_column_listed_size(column, listed, 1, NULL, e));
         INVALID(fastpair_column_decode_listed(column, NULL, 1, &to, 1, e));
         INVALID(fastpair_column_decode_listed(column, listed, 1, NULL, 1, e));
         fastpair_column_close(column);
+        verify_source from = {again, size, 0, 0};
+        fastpair_source good = {verify_read, &from};
+        INVALID(fastpair_reader_open(&good, NULL, 1, NULL, e));
+        INVALID(fastpair_reader_open(&good, NULL, 1025, &reader, e));
+        CHECK_EQ(fastpair_reader_open(&good, NULL, 1, &reader, NULL), FASTPAIR_OK);
+        INVALID(fastpair_reader_next(reader, NULL, &flag, e));
+        INVALID(fastpair_reader_next(reader, &rows, NULL, e));
+        INVALID(fastpair_reader_get_framing(reader, NULL, bytes, &flag, e));
+        INVALID(fastpair_reader_get_framing(reader, &flag, NULL, &flag, e));
+        INVALID(fastpair_reader_get_framing(reader, &flag, bytes, NULL, e));
+        fastpair_reader_close(reader);
+        reader = NULL;
         fastpair_free(NULL, again);
     }
     shape_free(&s);

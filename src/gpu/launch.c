@@ -1,13 +1,17 @@
-/* launch.c - decoding a batch. In: an uploaded batch, a destination. Out: kernels queued on the caller's stream. Nothing is
- * allocated, waited for or read back, so the call may be captured in a graph. Refuses destinations that are too small. */
+/* launch.c - decoding a batch. In: an uploaded batch, a destination. Out: kernels queued on the caller's
+ * stream. Nothing is allocated, waited for or read back, so the call may be captured in a graph. Refuses
+ * destinations that are too small. */
 #include "batch.h"
 
+#include "kernels/work.h"
 #include "options.h"
 
 /* The second grid dimension counts chunks; the hardware's limit. */
 #define MOST_CHUNKS_A_LAUNCH 65535u
-#define HELPER_THREADS       256u /* of the kernels beside the decoder */
-#define HELPER_WARPS         (HELPER_THREADS / 32u)
+/* Decoded bytes for which a launch of its own is no loss: a tenth of a millisecond's work. */
+#define WORTH_A_LAUNCH (128u << 20)
+#define HELPER_THREADS 256u /* of the kernels beside the decoder */
+#define HELPER_WARPS   (HELPER_THREADS / 32u)
 
 static fastpair_status check_destination(const fastpair_gpu_batch *batch, const fastpair_gpu_destination *to,
                                          fastpair_error *error) {
@@ -61,6 +65,30 @@ static slice_grids measure_slice(const fastpair_gpu_batch *batch, uint64_t first
     return grids;
 }
 
+/* Work for chunks first .. first + count, if the parameters hold so many; else the kernel goes by the
+ * tables. */
+static void fill_work(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
+                      fp_gpu_launch *parameters) {
+    const fp_kernel *kernel = &fp_kernel_table()[batch->kernel];
+    const fp_gpu_chunk *chunks = (const fp_gpu_chunk *)(const void *)batch->tables + first;
+    const fp_gpu_dict *dicts = (const fp_gpu_dict *)(const void *)(batch->tables + batch->dict_table);
+    parameters->has_work = count <= FP_GPU_WORK_CHUNKS;
+    for (uint64_t i = 0; i < count && parameters->has_work; i++)
+        parameters->work[i] =
+            fp_gpu_work_make(&chunks[i], dicts + (chunks[i].code_count ? chunks[i].dict : 0), parameters->out,
+                             kernel->codes_per_lane, kernel->low_bytes);
+}
+
+/* How many of `left` chunks go into one launch: what the parameters hold, if that is all or keeps the
+ * device busy for long enough that the launch itself does not count; else as many as there are. */
+static uint64_t slice_size(const fastpair_gpu_batch *batch, uint64_t first, uint64_t left) {
+    uint64_t bytes = 0;
+    if (left <= FP_GPU_WORK_CHUNKS) return left;
+    for (uint32_t i = 0; i < FP_GPU_WORK_CHUNKS; i++) bytes += batch->chunks[first + i].chunk->decoded_bytes;
+    if (bytes >= WORTH_A_LAUNCH) return FP_GPU_WORK_CHUNKS;
+    return left < MOST_CHUNKS_A_LAUNCH ? left : MOST_CHUNKS_A_LAUNCH;
+}
+
 static fp_cu_result launch_slice(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
                                  fp_gpu_launch *parameters, fp_cu_stream stream) {
     const fastpair_gpu *gpu = batch->gpu;
@@ -69,6 +97,7 @@ static fp_cu_result launch_slice(const fastpair_gpu_batch *batch, uint64_t first
     slice_grids grids = measure_slice(batch, first, count);
     unsigned chunks = (unsigned)count, lane_codes = kernel->codes_per_lane;
     parameters->first_chunk = (uint32_t)first;
+    fill_work(batch, first, count, parameters);
     void *arguments[] = {parameters, &lane_codes};
     fp_cu_result result = 0;
     if (grids.positions) {
@@ -136,8 +165,8 @@ fastpair_status fastpair_gpu_batch_decode(fastpair_gpu_batch *batch, uint64_t fi
                                 .offset_bits = to.offset_bits};
     if ((status = fp_gpu_push(batch->gpu, error))) return status;
     fp_cu_result result = copy_rest(batch, first, count, &to, stream);
-    for (uint64_t done = 0; done < count && !result; done += MOST_CHUNKS_A_LAUNCH) {
-        uint64_t slice = count - done < MOST_CHUNKS_A_LAUNCH ? count - done : MOST_CHUNKS_A_LAUNCH;
+    for (uint64_t done = 0, slice; done < count && !result; done += slice) {
+        slice = slice_size(batch, first + done, count - done);
         result = launch_slice(batch, first + done, slice, &parameters, stream);
     }
     if (result) status = fp_driver_fail(&batch->gpu->driver, result, "launching a decode", error);

@@ -55,6 +55,28 @@ typedef struct fp_gpu_dict {
     uint32_t reserved[3];
 } fp_gpu_dict;
 
+/* All that a decode kernel needs of a chunk and its dictionary, worked out by the host (work.h) and passed
+ * with the launch: parameters are in constant memory, which a warp reads for nothing, while reading the
+ * tables costs it some 19 accesses a batch. 80 bytes. */
+typedef struct fp_gpu_work {
+    uint64_t codes;
+    uint64_t out;                /* address of the chunk's first byte in the output */
+    uint64_t positions;          /* 4 bytes each, one for 2^place_shift entries */
+    uint64_t numbers;            /* 2 bytes each, one an entry, to be added; 0: none */
+    uint64_t low, high, nibbles; /* planes of W bytes a slot and of the others, and lengths */
+    uint32_t code_count;         /* 0: nothing to decode */
+    uint32_t decoded_bytes;
+    uint32_t entries; /* of positions */
+    uint32_t slots;
+    uint8_t code_bits;
+    uint8_t place_shift;
+    uint8_t place_each; /* entries that make up one of the kernel's batches */
+    uint8_t reserved[5];
+} fp_gpu_work;
+
+/* So many fit the 4 KiB that all drivers and devices allow for parameters. */
+#define FP_GPU_WORK_CHUNKS 48u
+
 /* The parameters of a launch, passed by value. Blocks with blockIdx.y = c work on chunk first_chunk + c. */
 typedef struct fp_gpu_launch {
     uint64_t chunks; /* device address of the fp_gpu_chunk table */
@@ -66,7 +88,10 @@ typedef struct fp_gpu_launch {
     uint32_t offset_bits;
     uint32_t first_chunk;
     uint32_t widened; /* 1: codes are 16-bit integers whatever the dictionary's width (the paper's input) */
-    uint32_t reserved;
+    /* 1: decode kernels take chunk first_chunk + c from work[c], for at most FP_GPU_WORK_CHUNKS chunks; 0:
+     * from the tables. The kernels beside them always use the tables. */
+    uint32_t has_work;
+    fp_gpu_work work[FP_GPU_WORK_CHUNKS];
 } fp_gpu_launch;
 
 /* Dynamic shared memory of a kernel that copies the dictionary there (staged_shared.cuh): tokens of up to
@@ -74,11 +99,13 @@ typedef struct fp_gpu_launch {
 #define FP_SHARED_DICT_BYTES(slots, longest) (((slots) * (longest) + ((slots) + 1) / 2 + 15) / 16 * 16)
 
 #if defined(__cplusplus)
-static_assert(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 && sizeof(fp_gpu_launch) == 64,
-              "host and device must agree on these sizes");
+#define FP_GPU_ASSERT static_assert
 #else
-_Static_assert(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 && sizeof(fp_gpu_launch) == 64,
-               "host and device must agree on these sizes");
+#define FP_GPU_ASSERT _Static_assert
 #endif
+FP_GPU_ASSERT(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 && sizeof(fp_gpu_work) == 80 &&
+                  sizeof(fp_gpu_launch) == 64 + 80 * FP_GPU_WORK_CHUNKS,
+              "host and device must agree on these sizes");
+FP_GPU_ASSERT(sizeof(fp_gpu_launch) <= 4096 - 8, "and a kernel may have a second parameter");
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef FP_GPU_STAGED_CUH
 #define FP_GPU_STAGED_CUH
 
-#include "input.cuh"
+#include "chunk.cuh"
 
 /* K  codes a lane handles in a batch
  * W  bytes of each token that the gather reads; a longer token is queued for a second read
@@ -42,103 +42,25 @@ template <int K, int W, int L, int H, int T, int B> struct staged_block {
 
 /* ---------------------------------------------------------------- the dictionary */
 
-/* A dictionary as the gather sees it: a plane of W bytes a token, one of the L - W others, and lengths.
- * With S == 1 the three lie in shared memory, one behind the other, and the addresses are not used. */
-typedef struct staged_dict {
-    uint64_t low, high, nibbles;
-    const uint8_t *shared;
-    uint32_t slots, bits;
-} staged_dict;
-
-template <int W> DEVICE staged_dict staged_open_dict(uint64_t entry) {
-    staged_dict dict;
-    fp_words4 planes = global_load16(entry + (W == 8 ? 0 : 32)), sizes = global_load16(entry + 16);
-    dict.low = words_low(planes);
-    dict.high = words_high(planes); /* W == 16: not looked at */
-    dict.nibbles = words_low(sizes);
-    dict.shared = 0;
-    dict.slots = sizes.word[2];
-    dict.bits = sizes.word[3];
-    return dict;
-}
+/* With S == 1 the planes lie in shared memory, and dict.low, high and nibbles are not used. */
 
 /* Length of a token: at most L, whatever the table says. */
-template <int L, int S> DEVICE uint32_t staged_length(const staged_dict *dict, uint32_t code) {
+template <int L, int S> DEVICE uint32_t staged_length(const chunk_dict *dict, uint32_t code) {
     uint32_t pair = S ? shared_load1(dict->shared + dict->slots * L + (code >> 1))
                       : global_load1(dict->nibbles + (code >> 1));
     return ((pair >> (code & 1) * 4) & (L - 1)) + 1;
 }
 
 /* Bytes 0..7, or 8..15 of a token whose plane is split. */
-template <int W, int S> DEVICE uint64_t staged_low8(const staged_dict *dict, uint32_t code) {
+template <int W, int S> DEVICE uint64_t staged_low8(const chunk_dict *dict, uint32_t code) {
     return S ? shared_load8(dict->shared + code * 8) : global_load8(dict->low + 8 * (uint64_t)code);
 }
-template <int W, int S> DEVICE uint64_t staged_high8(const staged_dict *dict, uint32_t code) {
+template <int W, int S> DEVICE uint64_t staged_high8(const chunk_dict *dict, uint32_t code) {
     return S ? shared_load8(dict->shared + (dict->slots + code) * 8)
              : global_load8(dict->high + 8 * (uint64_t)code);
 }
-template <int S> DEVICE fp_words4 staged_row16(const staged_dict *dict, uint32_t code) {
+template <int S> DEVICE fp_words4 staged_row16(const chunk_dict *dict, uint32_t code) {
     return S ? shared_load16(dict->shared + code * 16) : global_load16(dict->low + 16 * (uint64_t)code);
-}
-
-/* ---------------------------------------------------------------- output positions */
-
-/* Where the batches of a chunk begin: 4-byte positions, one for 2^shift entries, and unless `numbers` is 0
- * a 2-byte number to add for each entry. `each` entries make up one of the kernel's batches. */
-typedef struct staged_places {
-    uint64_t positions, numbers;
-    uint32_t shift, each, entries;
-    uint32_t end; /* decoded bytes of the chunk */
-} staged_places;
-
-/* K / n for n = 1..8, 4 bits each: what a division would cost is worth a table. */
-template <int K> struct staged_quotients {
-    static const uint32_t table = (uint32_t)(K | K / 2 << 4 | K / 3 << 8 | K / 4 << 12) |
-                                  (uint32_t)(K / 5 | K / 6 << 4 | K / 7 << 8 | K / 8 << 12) << 16;
-};
-
-template <int K> DEVICE staged_places staged_open_places(uint64_t entry, uint32_t batches, uint32_t end) {
-    fp_words4 sources = global_load16(entry + 16), batching = global_load16(entry + 48);
-    staged_places places;
-    places.end = end;
-    places.positions = words_high(sources);
-    places.numbers = 0;
-    places.shift = 0;
-    places.each = 1;
-    places.entries = batches;
-    if (places.positions == 0) {
-        uint32_t batch_rounds = batching.word[1] / 32, group = batching.word[2];
-        places.entries = batching.word[0];
-        places.shift = highest_bit(group | 1);
-        places.positions = words_low(sources);
-        places.numbers = places.positions + 4 * (uint64_t)((places.entries + group - 1) >> places.shift);
-        /* For a file whose batches do not suit K, which the host does not let happen, batches will not add
-         * up. */
-        places.each = batch_rounds - 1 < 8 ? staged_quotients<K>::table >> 4 * (batch_rounds - 1) & 15 : 0;
-    }
-    return places;
-}
-
-/* The two numbers whose sum is where a batch begins in the chunk's bytes, in even lanes, and where it ends
- * (the next one begins), in odd lanes. Added late, so that nothing waits for them while codes are on their
- * way. */
-typedef struct staged_place {
-    uint32_t base, number;
-} staged_place;
-
-DEVICE staged_place staged_read_place(const staged_places *places, uint32_t batch) {
-    uint32_t entry = (batch + (lane() & 1)) * places->each;
-    staged_place place = {places->end, 0};
-    if (entry < places->entries) {
-        place.base = global_load4(places->positions + 4 * (uint64_t)(entry >> places->shift));
-        if (places->numbers) place.number = global_load2(places->numbers + 2 * (uint64_t)entry);
-    }
-    return place;
-}
-
-DEVICE uint32_t staged_position(staged_place place) {
-    uint32_t sum = place.base + place.number;
-    return sum < place.base ? 0xffffffffu : sum; /* a sum that does not fit is beyond every chunk */
 }
 
 /* ---------------------------------------------------------------- the stages */
@@ -164,7 +86,7 @@ DEVICE uint32_t staged_input(const fp_lane_input *in, uint32_t batch, uint32_t l
 /* gather: length[k] and the first W bytes of each token: low[k] and, for W == 16, more[k]. Lanes behind the
  * chunk's last code get empty tokens, and no later stage needs to know. */
 template <int K, int W, int L, int S>
-DEVICE void staged_gather(const staged_dict *dict, uint32_t left, const uint32_t *code, uint32_t *length,
+DEVICE void staged_gather(const chunk_dict *dict, uint32_t left, const uint32_t *code, uint32_t *length,
                           uint64_t *low, uint64_t *more) {
     UNROLL for (int k = 0; k < K; k++) {
         length[k] = staged_length<L, S>(dict, code[k]);
@@ -222,7 +144,7 @@ DEVICE uint32_t staged_queue(const uint32_t *code, const uint32_t *length, const
 
 /* hoist: the first H rounds of queued reads are started; the emit waits for them only when it needs them. */
 template <int H, int W, int S>
-DEVICE void staged_hoist(const staged_dict *dict, const uint8_t *queue, uint32_t queued, uint64_t *high) {
+DEVICE void staged_hoist(const chunk_dict *dict, const uint8_t *queue, uint32_t queued, uint64_t *high) {
     UNROLL for (int r = 0; r < H; r++) {
         uint32_t slot = 32 * r + lane();
         if (slot < queued) high[r] = staged_high8<W, S>(dict, shared_load4(queue + 4 * slot) & 0xffff);
@@ -241,7 +163,7 @@ DEVICE void staged_store(uint8_t *to, uint64_t bytes, uint32_t count) {
 /* emit: every token to its place; `to` is where the batch begins in the staging buffer. Offsets give tokens
  * disjoint ranges, so lanes need no order among each other. */
 template <int K, int W, int L, int H, int S>
-DEVICE void staged_emit(const staged_dict *dict, const uint32_t *length, const uint32_t *offset,
+DEVICE void staged_emit(const chunk_dict *dict, const uint32_t *length, const uint32_t *offset,
                         const uint64_t *low, const uint64_t *more, const uint8_t *queue, uint32_t queued,
                         const uint64_t *high, uint8_t *to) {
     UNROLL for (int k = 0; k < K; k++) {
@@ -279,16 +201,16 @@ template <int K, int L> DEVICE void staged_drain(const uint8_t *from, uint64_t o
 
 /* One batch. Returns the bits for the status word, the same in all lanes. */
 template <int K, int W, int L, int H, int S>
-DEVICE uint32_t staged_batch(const fp_lane_input *in, const staged_dict *dict, const staged_places *places,
+DEVICE uint32_t staged_batch(const fp_lane_input *in, const chunk_dict *dict, const chunk_places *places,
                              uint64_t out, uint32_t batch, uint8_t *staging, uint8_t *queue) {
     uint32_t code[K], length[K], offset[K], queued = 0;
     uint64_t low[K], more[W == 16 ? K : 1], high[staged_shape<K, W, L, H>::held];
     uint32_t left = in->count - 32 * K * batch;
-    staged_place place = staged_read_place(places, batch);
+    chunk_place place = chunk_read_place(places, batch);
     uint32_t bad = staged_input<K>(in, batch, left, dict->slots, code) ? FP_GPU_BAD_CODE : 0;
     staged_gather<K, W, L, S>(dict, left, code, length, low, more);
     uint32_t total = staged_scan<K>(length, offset);
-    uint32_t begin = warp_shfl(staged_position(place), 0), end = warp_shfl(staged_position(place), 1);
+    uint32_t begin = warp_shfl(chunk_position(place), 0), end = warp_shfl(chunk_position(place), 1);
     /* The one check that keeps every write inside the chunk, and finds any lie about positions. */
     if (end > places->end || begin > end || end - begin != total || (batch == 0 && begin != 0))
         bad |= FP_GPU_BAD_SIDECAR;
@@ -304,35 +226,6 @@ DEVICE uint32_t staged_batch(const fp_lane_input *in, const staged_dict *dict, c
     return bad;
 }
 
-/* What a warp needs for any batch of its chunk. */
-typedef struct staged_chunk {
-    fp_lane_input in;
-    staged_dict dict;
-    staged_places places;
-    uint64_t out;
-    uint32_t batches; /* 0: there is nothing to decode, and nothing else is set */
-} staged_chunk;
-
-/* Reads the tables for the chunk that this row of blocks works on; `first` is the lowest batch that the
- * caller has a use for. */
-template <int K, int W> DEVICE staged_chunk staged_open(const fp_gpu_launch *launch, uint32_t first) {
-    staged_chunk chunk;
-    uint64_t entry = launch->chunks + (uint64_t)(launch->first_chunk + block_y()) * sizeof(fp_gpu_chunk);
-    fp_words4 counts = global_load16(entry + 32);
-    uint32_t count = counts.word[0];
-    chunk.batches = count / (32 * K) + (count % (32 * K) != 0);
-    if (first >= chunk.batches) {
-        chunk.batches = 0;
-        return chunk;
-    }
-    fp_words4 where = global_load16(entry);
-    chunk.dict = staged_open_dict<W>(launch->dicts + (uint64_t)counts.word[3] * sizeof(fp_gpu_dict));
-    chunk.places = staged_open_places<K>(entry, chunk.batches, counts.word[2]);
-    chunk.in = input_open(words_low(where), count, chunk.dict.bits, launch->widened);
-    chunk.out = launch->out + words_high(where);
-    return chunk;
-}
-
 /* A kernel: each warp takes one batch. */
 template <int K, int W, int L, int H, int T, int B> DEVICE void staged_kernel(const fp_gpu_launch *launch) {
     typedef staged_shape<K, W, L, H> shape;
@@ -341,7 +234,7 @@ template <int K, int W, int L, int H, int T, int B> DEVICE void staged_kernel(co
     uint8_t *staging = shared + warp_in_block() * shape::staging_bytes;
     uint8_t *queue = shared + block::warps * shape::staging_bytes + warp_in_block() * shape::queue_bytes;
     uint32_t batch = block_x() * block::warps + warp_in_block();
-    staged_chunk chunk = staged_open<K, W>(launch, batch);
+    decode_chunk chunk = chunk_open<K, W>(launch, batch);
     if (!chunk.batches) return;
     uint32_t bad =
         staged_batch<K, W, L, H, 0>(&chunk.in, &chunk.dict, &chunk.places, chunk.out, batch, staging, queue);

@@ -27,7 +27,7 @@ DEVICE void staged_shared_kernel(const fp_gpu_launch *launch, uint32_t shared_sl
     SHARED_DYNAMIC_BYTES(shared_dict);
     uint8_t *staging = shared + warp_in_block() * shape::staging_bytes;
     uint8_t *queue = shared + block::warps * shape::staging_bytes + warp_in_block() * shape::queue_bytes;
-    staged_chunk chunk = staged_open<K, W>(launch, block_x() * block::warps);
+    decode_chunk chunk = chunk_open<K, W>(launch, block_x() * block::warps);
     if (!chunk.batches) return;
 
     uint32_t slots = least(chunk.dict.slots, shared_slots);
