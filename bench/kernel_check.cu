@@ -22,6 +22,7 @@
 #include <cuda_runtime.h>
 #include <vector>
 
+#include "image.h"
 #include "kernels.cu"
 #include "work.h"
 
@@ -41,33 +42,87 @@ struct kernel_entry {
     const void *function;
     uint32_t codes_per_lane, low_bytes, longest, threads;
     bool shared_dict;
+    uint32_t code_bits; /* assembled: of the codes it reads; else 0 */
+    fp_gpu_home home;
 };
 
 #define NAME(name, K, W, H, T, B) name " K" #K " W" #W " H" #H " T" #T " B" #B
 static const kernel_entry kernels[] = {
 #define FP_STAGED(K, W, H, T, B)                                                                             \
-    IF_T##T({NAME("staged", K, W, H, T, B), (const void *)fp_staged_k##K##_w##W##_h##H##_t##T##_b##B, K, 16, \
-             T, false}, )
+    IF_T##T({NAME("staged", K, W, H, T, B), (const void *)fp_staged_k##K##_w##W##_h##H##_t##T##_b##B, K, W,  \
+             16, T, false}, )
 #define FP_STAGED8(K, T, B)                                                                                  \
     IF_T##T(                                                                                                 \
         {"staged8 K" #K " T" #T " B" #B, (const void *)fp_staged8_k##K##_t##T##_b##B, K, 8, 8, T, false}, )
 #define FP_SHARED(K, W, H, T, B)                                                                             \
-    IF_T##T({NAME("shared", K, W, H, T, B), (const void *)fp_shared_k##K##_w##W##_h##H##_t##T##_b##B, K, 16, \
-             T, true}, )
+    IF_T##T({NAME("shared", K, W, H, T, B), (const void *)fp_shared_k##K##_w##W##_h##H##_t##T##_b##B, K, W,  \
+             16, T, true}, )
 #define FP_SHARED8(K, T, B)                                                                                  \
     IF_T##T({"shared8 K" #K " T" #T " B" #B, (const void *)fp_shared8_k##K##_t##T##_b##B, K, 8, 8, T, true}, )
+#define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                                    \
+    {"assembled K" #K " b" #BITS " L" #L " " #D " S" #S " T" #T,                                             \
+     (const void *)fp_assembled_k##K##_b##BITS##_l##L##_##D##_s##S##_t##T,                                   \
+     K,                                                                                                      \
+     L,                                                                                                      \
+     L,                                                                                                      \
+     T,                                                                                                      \
+     false,                                                                                                  \
+     BITS,                                                                                                   \
+     FP_GPU_##D},
 #include "variants.def"
 };
 
 /* ---------------------------------------------------------------- columns */
 
 struct column {
-    uint32_t bits, longest, slots;
+    uint32_t bits, longest, slots, hot;
     std::vector<uint8_t> tokens, lengths;
     std::vector<uint16_t> codes; /* one period */
     uint64_t count;              /* codes after repetition */
     uint64_t bytes;              /* decoded */
 };
+
+/* Numbers the codes as files do (docs/format.md): the `hot` most frequent ones first, by length inside each
+ * part, classes at multiples of the group size, then by frequency. */
+static bool column_order(column *c, uint32_t hot) {
+    std::vector<uint64_t> counts(c->slots);
+    for (uint16_t code : c->codes) counts[code]++;
+    std::vector<uint32_t> order, cold(c->slots, 0), number(c->slots);
+    for (uint32_t i = 0; i < c->slots; i++)
+        if (counts[i] || c->lengths[i] == 1) order.push_back(i);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
+    for (size_t i = hot; hot && i < order.size(); i++) cold[order[i]] = 1;
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+        return cold[a] != cold[b] ? cold[a] < cold[b] : c->lengths[a] < c->lengths[b];
+    });
+    uint32_t group = 1u << FP_GPU_CLASS_SHIFT(c->bits), next = 0;
+    std::vector<uint8_t> tokens(16ull << c->bits), lengths(1ull << c->bits, 1);
+    c->hot = 0;
+    for (size_t i = 0; i < order.size(); i++) {
+        uint32_t id = order[i];
+        bool new_part = i && cold[id] != cold[order[i - 1]];
+        if (i && (new_part || c->lengths[id] != c->lengths[order[i - 1]])) {
+            for (; next % group; next++)
+                if (next < lengths.size()) lengths[next] = c->lengths[order[i - 1]];
+        }
+        if (new_part) c->hot = next;
+        if (next >= lengths.size()) return false;
+        memcpy(&tokens[16ull * next], &c->tokens[16ull * id], 16);
+        lengths[next] = c->lengths[id];
+        number[id] = next++;
+    }
+    for (uint16_t &code : c->codes) code = (uint16_t)number[code];
+    c->slots = next;
+    tokens.resize(16ull * next);
+    lengths.resize(next);
+    c->tokens = tokens;
+    c->lengths = lengths;
+    return true;
+}
+
+static bool ordered = true;
+static uint32_t hot_codes;
 
 static bool column_load(const char *path, uint64_t target, column *c) {
     FILE *file = fopen(path, "rb");
@@ -92,6 +147,9 @@ static bool column_load(const char *path, uint64_t target, column *c) {
     /* Spare bytes of a token are zero in the library's planes. */
     for (uint32_t i = 0; i < c->slots; i++)
         memset(&c->tokens[16ull * i] + c->lengths[i], 0, 16 - c->lengths[i]);
+    /* Whole words in a period, so that packed codes can be repeated as they are. */
+    if (count >= 32) c->codes.resize(count = count / 32 * 32);
+    if (ordered && !column_order(c, hot_codes)) printf("   the classes of %s do not fit\n", path);
     uint64_t period = 0;
     for (uint16_t code : c->codes) period += c->lengths[code];
     uint64_t periods = target / period ? target / period : 1;
@@ -100,14 +158,14 @@ static bool column_load(const char *path, uint64_t target, column *c) {
     return c->bytes < 1ull << 32;
 }
 
-/* The codes, widened or packed; padded to whole 16-byte units. */
+/* One period of the codes, widened or packed. */
 static std::vector<uint32_t> column_codes(const column *c, bool widened) {
     uint32_t bits = widened ? 16 : c->bits;
-    std::vector<uint32_t> words((c->count * bits + 127) / 128 * 4 + 1);
+    std::vector<uint32_t> words((c->codes.size() * bits + 31) / 32 + 1);
     uint64_t pending = 0, at = 0;
     uint32_t filled = 0;
-    for (uint64_t i = 0, k = 0; i < c->count; i++, k = k + 1 == c->codes.size() ? 0 : k + 1) {
-        pending |= (uint64_t)c->codes[k] << filled;
+    for (uint16_t code : c->codes) {
+        pending |= (uint64_t)code << filled;
         filled += bits;
         if (filled >= 32) {
             words[at++] = (uint32_t)pending;
@@ -116,7 +174,7 @@ static std::vector<uint32_t> column_codes(const column *c, bool widened) {
         }
     }
     words[at] = (uint32_t)pending;
-    words.pop_back();
+    words.resize((c->codes.size() * bits + 31) / 32);
     return words;
 }
 
@@ -126,6 +184,18 @@ template <typename T> static uint64_t upload(const std::vector<T> &data) {
     void *memory;
     MUST(cudaMalloc(&memory, data.size() * sizeof(T) + 16));
     MUST(cudaMemcpy(memory, data.data(), data.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return (uint64_t)memory;
+}
+
+/* `bytes` of device memory, the data over and over. */
+static uint64_t upload_repeated(const void *data, uint64_t size, uint64_t bytes, uint64_t skip) {
+    uint8_t *memory;
+    MUST(cudaMalloc(&memory, skip + bytes + 4096 + 16));
+    MUST(cudaMemset(memory, 0xee, skip + bytes + 4096 + 16));
+    MUST(cudaMemcpy(memory + skip, data, std::min(size, bytes), cudaMemcpyHostToDevice));
+    for (uint64_t done = size; done < bytes; done *= 2)
+        MUST(cudaMemcpy(memory + skip + done, memory + skip, std::min(done, bytes - done),
+                        cudaMemcpyDeviceToDevice));
     return (uint64_t)memory;
 }
 
@@ -165,6 +235,7 @@ struct setting {
     fp_gpu_chunk chunk;
     fp_gpu_dict dict;
     fp_gpu_launch launch;
+    uint64_t image;
 };
 
 static const char *only, *only_way;
@@ -203,6 +274,45 @@ static void store_chunk(setting *s) {
     MUST(cudaMemcpy((void *)s->chunks, &s->chunk, sizeof s->chunk, cudaMemcpyHostToDevice));
 }
 
+/* The group table of an assembled kernel, with its dictionary. Returns dynamic shared memory; 0 if it does not
+ * fit. */
+static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batches, uint32_t *threads) {
+    const column *c = &s->c;
+    uint32_t most_batch = 0, batch = 32 * kernel->codes_per_lane, here = 0;
+    /* The largest batch, wherever batches begin in the period. */
+    for (uint64_t i = 0, period = c->codes.size(); i < period + batch; i++) {
+        here += c->lengths[c->codes[i % period]];
+        if (i >= batch) here -= c->lengths[c->codes[(i - batch) % period]];
+        most_batch = std::max(most_batch, here);
+    }
+    fp_gpu_image shape =
+        fp_gpu_image_shape(kernel->home, c->bits, kernel->longest, c->lengths.data(), c->slots, c->hot);
+    std::vector<fp_gpu_group> group(1);
+    std::vector<uint8_t> image(shape.bytes);
+    fp_gpu_image_write(&shape, (const uint8_t(*)[16])c->tokens.data(), c->lengths.data(), c->slots,
+                       image.data());
+    group[0].image = upload(image);
+    group[0].image_bytes = shape.bytes;
+    group[0].cold = kernel->longest == 16 ? s->dict.rows16 : s->dict.low8;
+    group[0].slots = shape.slots;
+    group[0].near = shape.near;
+    group[0].split = shape.split;
+    group[0].staging = (most_batch + 30) / 16 * 16;
+    group[0].end_batch = (uint32_t)batches;
+    group[0].blocks = 1u << 20;
+    if (s->launch.groups) release(s->image), release(s->launch.groups), release(s->launch.tiles);
+    s->image = group[0].image;
+    s->launch.groups = upload(group);
+    s->launch.tiles = upload(std::vector<uint32_t>(batches / FP_GPU_TILE_BATCHES + 1));
+    s->launch.end_batch = (uint32_t)batches;
+    s->launch.chunk_count = 1;
+    uint32_t warp = FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits) + group[0].staging;
+    uint32_t warps = std::min(kernel->threads / 32, (232448 - group[0].image_bytes) / warp);
+    if (group[0].image_bytes > 232448 || warps < 4) return 0;
+    *threads = 32 * warps;
+    return group[0].image_bytes + (size_t)warps * warp;
+}
+
 /* What the launch brings along for this kernel, unless kernels are to look into the tables. */
 static void fill_work(setting *s, const kernel_entry *kernel) {
     s->launch.has_work = !tables;
@@ -216,8 +326,14 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     if ((only && !strstr(label, only)) || (only_way && strcmp(only_way, way_names[how]))) return;
     uint64_t batch_codes = 32ull * kernel->codes_per_lane,
              batches = (s->c.count + batch_codes - 1) / batch_codes;
-    uint32_t warps = kernel->threads / 32, shared_slots = s->c.slots;
+    uint32_t threads = kernel->threads, shared_slots = s->c.slots;
     size_t dynamic = kernel->shared_dict ? FP_SHARED_DICT_BYTES((size_t)s->c.slots, kernel->longest) : 0;
+    if (kernel->code_bits &&
+        (how == WAY_WIDENED || kernel->code_bits != s->c.bits || (kernel->home == FP_GPU_HOT && !s->c.hot) ||
+         (kernel->longest == 16) != (s->c.longest > 8)))
+        return;
+    if (kernel->code_bits && !(dynamic = make_group(s, kernel, batches, &threads))) return;
+    uint32_t warps = threads / 32;
     cudaFuncAttributes attributes;
     int resident = 0, processors = 0, most_shared = 0;
     MUST(cudaFuncGetAttributes(&attributes, kernel->function));
@@ -227,10 +343,10 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     if (dynamic)
         MUST(cudaFuncSetAttribute(kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   (int)dynamic));
-    MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel->function, (int)kernel->threads,
-                                                       dynamic));
+    MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel->function, (int)threads, dynamic));
     uint64_t blocks = (batches + warps - 1) / warps;
-    if (kernel->shared_dict) blocks = std::min<uint64_t>(blocks, (uint64_t)resident * processors);
+    if (kernel->shared_dict || kernel->code_bits)
+        blocks = std::min<uint64_t>(blocks, (uint64_t)resident * processors);
 
     s->launch.widened = how == WAY_WIDENED;
     s->chunk.codes = how == WAY_WIDENED ? s->widened : s->packed;
@@ -246,8 +362,7 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     void *arguments[] = {&s->launch, &shared_slots};
     MUST(cudaMemset(output, 0xee, output_bytes));
     MUST(cudaMemset(device_words, 0, 4));
-    MUST(cudaLaunchKernel(kernel->function, dim3((unsigned)blocks), dim3(kernel->threads), arguments, dynamic,
-                          0));
+    MUST(cudaLaunchKernel(kernel->function, dim3((unsigned)blocks), dim3(threads), arguments, dynamic, 0));
     MUST(cudaDeviceSynchronize());
     bool right = same_as_reference();
 
@@ -258,8 +373,8 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     for (float &time : times) {
         MUST(cudaEventRecord(begin));
         if (how == WAY_REGENERATED) run_positions(s, kernel->codes_per_lane, batches);
-        MUST(cudaLaunchKernel(kernel->function, dim3((unsigned)blocks), dim3(kernel->threads), arguments,
-                              dynamic, 0));
+        MUST(
+            cudaLaunchKernel(kernel->function, dim3((unsigned)blocks), dim3(threads), arguments, dynamic, 0));
         MUST(cudaEventRecord(end));
         MUST(cudaEventSynchronize(end));
         MUST(cudaEventElapsedTime(&time, begin, end));
@@ -267,15 +382,16 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     MUST(cudaEventDestroy(begin));
     MUST(cudaEventDestroy(end));
     std::sort(times.begin(), times.end());
-    printf("   %-44s best %8.1f GB/s  med %8.1f  r%d b%d loc%zu%s\n", label,
+    printf("   %-44s best %8.1f GB/s  med %8.1f  r%d b%d w%u s%zuK loc%zu%s\n", label,
            (double)s->c.bytes / (times[0] * 1e6), (double)s->c.bytes / (times[times.size() / 2] * 1e6),
-           attributes.numRegs, resident, attributes.localSizeBytes, right ? "" : " *** BAD");
+           attributes.numRegs, resident, resident * warps, dynamic / 1024, attributes.localSizeBytes,
+           right ? "" : " *** BAD");
 }
 
 /* Spoils what the kernel reads, in a few ways, and looks at status and margins. */
 static void run_hostile(setting *s, const kernel_entry *kernel, uint64_t nibbles) {
     if (only && !strstr(kernel->name, only)) return;
-    if (kernel->shared_dict) return;
+    if (kernel->shared_dict || kernel->code_bits) return;
     uint64_t batch_codes = 32ull * kernel->codes_per_lane,
              batches = (s->c.count + batch_codes - 1) / batch_codes;
     unsigned blocks = (unsigned)((batches * 32 + kernel->threads - 1) / kernel->threads);
@@ -321,18 +437,13 @@ static void run_column(const char *path, uint64_t target) {
     double mean = (double)c->bytes / (double)c->count;
     printf("%s bits %u dict %u meanlen %.2f out %.0f MB codes %llu\n", path, c->bits, c->slots, mean,
            (double)c->bytes / 1e6, (unsigned long long)c->count);
-    output_bytes = (margin + c->bytes + margin + 15) / 16 * 16;
-    std::vector<uint8_t> expected(output_bytes, 0xee);
-    uint64_t at = margin, period;
-    for (uint16_t code : c->codes) {
-        memcpy(&expected[at], &c->tokens[16ull * code], c->lengths[code]);
-        at += c->lengths[code];
-    }
-    period = at - margin;
-    for (; at < margin + c->bytes; at += period) memcpy(&expected[at], &expected[margin], period);
+    output_bytes = (margin + c->bytes + margin) / 16 * 16;
+    std::vector<uint8_t> expected;
+    for (uint16_t code : c->codes)
+        expected.insert(expected.end(), &c->tokens[16ull * code],
+                        &c->tokens[16ull * code] + c->lengths[code]);
     MUST(cudaMalloc(&output, output_bytes));
-    MUST(cudaMalloc(&reference, output_bytes));
-    MUST(cudaMemcpy(reference, expected.data(), output_bytes, cudaMemcpyHostToDevice));
+    reference = (uint8_t *)upload_repeated(expected.data(), expected.size(), c->bytes, margin);
 
     std::vector<uint8_t> low(8ull * c->slots), high(8ull * c->slots), nibbles((c->slots + 1) / 2);
     for (uint32_t i = 0; i < c->slots; i++) {
@@ -348,14 +459,15 @@ static void run_column(const char *path, uint64_t target) {
     dict[0].slots = c->slots;
     dict[0].code_bits = c->bits;
     dict[0].max_length = c->longest;
-    std::vector<uint32_t> packed = column_codes(c, false);
-    s.packed = upload(packed);
-    s.widened = upload(column_codes(c, true));
+    std::vector<uint32_t> packed = column_codes(c, false), widened = column_codes(c, true);
+    uint64_t periods = c->count / c->codes.size();
+    s.packed = upload_repeated(packed.data(), 4 * packed.size(), 4 * packed.size() * periods, 0);
+    s.widened = upload_repeated(widened.data(), 4 * widened.size(), 4 * widened.size() * periods, 0);
     s.positions = upload(std::vector<uint32_t>(c->count / 32 + 1));
     s.chunk.out_offset = margin;
     s.chunk.code_count = c->count;
     s.chunk.decoded_bytes = (uint32_t)c->bytes;
-    s.chunk.packed_words = packed.size();
+    s.chunk.packed_words = (c->count * c->bits + 127) / 128 * 4;
     s.dict = dict[0];
     s.dicts = upload(dict);
     s.chunks = upload(std::vector<fp_gpu_chunk>(1, s.chunk));
@@ -374,6 +486,7 @@ static void run_column(const char *path, uint64_t target) {
                             s.chunks,     (uint64_t)output, (uint64_t)reference};
     for (uint64_t memory : all) release(memory);
     if (s.sidecar) release(s.sidecar);
+    if (s.launch.groups) release(s.image), release(s.launch.groups), release(s.launch.tiles);
 }
 
 int main(int count, char **arguments) {
@@ -387,6 +500,7 @@ int main(int count, char **arguments) {
         first++;
         if (!strcmp(name, "--bytes")) bytes = strtoull(value, NULL, 0);
         if (!strcmp(name, "--runs")) runs = (uint32_t)std::max(1, atoi(value));
+        if (!strcmp(name, "--hot")) hot_codes = (uint32_t)atoi(value);
         if (!strcmp(name, "--only")) only = value;
         if (!strcmp(name, "--way")) only_way = value;
     }

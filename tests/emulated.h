@@ -3,6 +3,7 @@
 #ifndef FP_TESTS_EMULATED_H
 #define FP_TESTS_EMULATED_H
 
+#include "gpu/kernels/assembled.cuh"
 #include "gpu/kernels/positions.cuh"
 #include "gpu/kernels/row_offsets.cuh"
 #include "gpu/kernels/staged.cuh"
@@ -19,15 +20,23 @@ template <int K, int W, int L, int H, int T> static void emulated_shared(const v
     staged_shared_kernel<K, W, L, H, T, 1>(&p->launch, p->second);
 }
 
+template <int K, int BITS, int L, fp_gpu_home D, int S>
+static void emulated_assembled(const void *parameters) {
+    assembled_kernel<K, BITS, L, D, S>(&((const emulated_parameters *)parameters)->launch);
+}
+
 #define EMULATED_STAGED(K, W, H, T, carried)                                                                 \
-    {"staged K" #K " W" #W " H" #H " T" #T, K, W, 16, T, 0, carried, emulated_staged<K, W, 16, H, T>},
+    {"staged K" #K " W" #W " H" #H " T" #T, K, W,          16, T, 0, carried,                                \
+     emulated_staged<K, W, 16, H, T>,       0, FP_GPU_ROWS},
 #define EMULATED_STAGED8(K, T, carried)                                                                      \
-    {"staged8 K" #K " T" #T, K, 8, 8, T, 0, carried, emulated_staged<K, 8, 8, 0, T>},
+    {"staged8 K" #K " T" #T, K, 8, 8, T, 0, carried, emulated_staged<K, 8, 8, 0, T>, 0, FP_GPU_ROWS},
 #define EMULATED_SHARED(K, W, H, T)                                                                          \
-    {"shared K" #K " W" #W " H" #H " T" #T, K, W, 16, T, 1, 0, emulated_shared<K, W, 16, H, T>},
-#define EMULATED_SHARED8(K, T) {"shared8 K" #K " T" #T, K, 8, 8, T, 1, 0, emulated_shared<K, 8, 8, 0, T>},
+    {"shared K" #K " W" #W " H" #H " T" #T, K, W,          16, T, 1, 0,                                      \
+     emulated_shared<K, W, 16, H, T>,       0, FP_GPU_ROWS},
+#define EMULATED_SHARED8(K, T)                                                                               \
+    {"shared8 K" #K " T" #T, K, 8, 8, T, 1, 0, emulated_shared<K, 8, 8, 0, T>, 0, FP_GPU_ROWS},
 #define EMULATED_END                                                                                         \
-    { 0, 0, 0, 0, 0, 0, 0, 0 }
+    { 0, 0, 0, 0, 0, 0, 0, 0, 0, FP_GPU_ROWS }
 
 /* Leaves one of the grid's entries that differ in B alone. */
 #define IF_B1(...) __VA_ARGS__

@@ -47,6 +47,7 @@ void lane_main(void) {
     coroutine_entered(&scheduler);
     for (;;) {
         current_kernel(current_parameters);
+        emulator_check_copies();
         lanes[emulate_self.thread].state = LANE_DONE;
         emulator_leave_lane();
     }
@@ -55,8 +56,8 @@ void lane_main(void) {
 /* ---------------------------------------------------------------- scheduling */
 
 const char *word_name(emulate_word word) {
-    static const char *const names[] = {"warp_shfl_up", "warp_shfl", "warp_ballot", "warp_sync",
-                                        "block_sync"};
+    static const char *const names[] = {"warp_shfl_up", "warp_shfl", "warp_ballot",
+                                        "warp_same",    "warp_sync", "block_sync"};
     return names[word];
 }
 
@@ -97,6 +98,13 @@ void resolve(lane_record *warp, uint32_t number) {
         case EMULATE_SHFL_UP: warp[i].result = warp[i < argument ? i : i - argument].value; break;
         case EMULATE_SHFL: warp[i].result = warp[argument % EMULATOR_LANES].value; break;
         case EMULATE_BALLOT: warp[i].result = ballot; break;
+        case EMULATE_SAME:
+            warp[i].result = warp[0].value;
+            if (warp[i].value != warp[0].value) {
+                emulate_self.thread = number * EMULATOR_LANES + i;
+                emulator_fail("warp_same of", " different values");
+            }
+            break;
         case EMULATE_WARP_SYNC:
         case EMULATE_BLOCK_SYNC: break;
         }
@@ -213,7 +221,8 @@ const char *emulator_run(emulator_kernel kernel, const void *parameters, uint32_
     for (uint64_t i = 0; i < rounded; i++) {
         uint64_t block = i * step % rounded;
         if (block >= blocks) continue;
-        emulate_self = emulate_lane{0, (uint32_t)(block % grid_x), (uint32_t)(block / grid_x), grid_x};
+        emulate_self =
+            emulate_lane{0, (uint32_t)(block % grid_x), (uint32_t)(block / grid_x), grid_x, threads};
         run_block(threads, dynamic_shared);
     }
     return first_error[0] ? first_error : NULL;

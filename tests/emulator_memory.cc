@@ -29,6 +29,7 @@ struct moment {
 
 struct shadow {
     moment written, read;
+    uint64_t order; /* of the store, among all stores and fences of the block */
 };
 
 struct shared_memory {
@@ -37,6 +38,23 @@ struct shared_memory {
     uint32_t size;
 };
 
+/* Copies that a lane has started and not waited for. */
+struct pending_copy {
+    uint64_t global;
+    uint8_t *shared;
+    uint32_t bytes;
+};
+
+enum { MOST_PENDING = 64 };
+
+struct lane_copies {
+    pending_copy loads[MOST_PENDING], stores[MOST_PENDING];
+    uint32_t load_count, store_count;
+    uint64_t fence_order; /* of its last bulk_fence */
+};
+
+lane_copies copies[EMULATOR_MOST_THREADS];
+uint64_t order_count;
 memory memories[MOST_MEMORIES];
 uint32_t memory_count;
 shared_memory declared, dynamic;
@@ -180,9 +198,60 @@ void emulate_shared_store(uint8_t *at, const void *from, uint32_t size) {
         if (concurrent(&s->read))
             emulator_fail("writes shared memory that another lane read, with no", " synchronisation between");
         note(&s->written, 0);
+        s->order = ++order_count;
     }
     if (emulator_block_failed) emulator_leave_lane();
     memcpy(at, from, size);
+}
+
+void emulate_async_load(uint8_t *to, uint64_t from, int is_there) {
+    lane_copies *mine = &copies[emulate_self.thread];
+    if (mine->load_count == MOST_PENDING) abort();
+    mine->loads[mine->load_count++] = pending_copy{is_there ? from : 0, to, 16};
+}
+
+void emulate_async_wait(void) {
+    lane_copies *mine = &copies[emulate_self.thread];
+    for (uint32_t i = 0; i < mine->load_count; i++) {
+        uint8_t bytes[16] = {0};
+        if (mine->loads[i].global) emulate_global_load(bytes, mine->loads[i].global, 16);
+        emulate_shared_store(mine->loads[i].shared, bytes, 16);
+    }
+    mine->load_count = 0;
+}
+
+void emulate_bulk_fence(void) { copies[emulate_self.thread].fence_order = ++order_count; }
+
+void emulate_bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes) {
+    lane_copies *mine = &copies[emulate_self.thread];
+    if (mine->store_count == MOST_PENDING) abort();
+    if (to % 16 || (uintptr_t)from % 16 || bytes % 16) emulator_fail("bulk copy of", " misaligned memory");
+    for (uint32_t i = 0; i < bytes && !emulator_block_failed; i++) {
+        shared_memory *m = find_shared(from + i, 1, "copies");
+        const shadow *s = m ? &m->shadows[from + i - m->bytes] : NULL;
+        if (s && s->written.thread && s->order > copies[s->written.thread - 1].fence_order)
+            emulator_fail("bulk copy of bytes whose writer", " did not fence them");
+    }
+    if (emulator_block_failed) emulator_leave_lane();
+    mine->stores[mine->store_count++] = pending_copy{to, (uint8_t *)(uintptr_t)from, bytes};
+}
+
+void emulate_bulk_wait(void) {
+    lane_copies *mine = &copies[emulate_self.thread];
+    for (uint32_t i = 0; i < mine->store_count; i++) {
+        const pending_copy *copy = &mine->stores[i];
+        for (uint32_t at = 0; at < copy->bytes; at += 16) {
+            uint8_t bytes[16];
+            emulate_shared_load(bytes, copy->shared + at, 16);
+            emulate_global_store(copy->global + at, bytes, 16);
+        }
+    }
+    mine->store_count = 0;
+}
+
+void emulator_check_copies(void) {
+    const lane_copies *mine = &copies[emulate_self.thread];
+    if (mine->load_count || mine->store_count) emulator_fail("returns with copies", " under way");
 }
 
 uint8_t *emulate_shared(uint32_t bytes) {
@@ -200,6 +269,8 @@ uint8_t *emulate_shared_dynamic(void) { return dynamic.bytes; }
 
 void emulator_shared_begin(uint32_t dynamic_bytes) {
     if (dynamic_bytes) shared_allocate(&dynamic, dynamic_bytes);
+    for (lane_copies &lane : copies) lane.load_count = lane.store_count = 0, lane.fence_order = 0;
+    order_count = 0;
 }
 
 void emulator_shared_end(void) {

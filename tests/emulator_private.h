@@ -20,6 +20,9 @@ void emulator_fail(const char *what, const char *detail);
 /* Goes to the scheduler, which never comes back if the block has failed. */
 void emulator_leave_lane(void);
 
+/* An error if the running lane, which is about to return, has copies under way. */
+void emulator_check_copies(void);
+
 /* Memory of a block, before it runs and after; of a launch, before it runs. */
 void emulator_shared_begin(uint32_t dynamic_bytes);
 void emulator_shared_end(void);

@@ -67,6 +67,55 @@ void case_make(kernel_case *c, uint64_t seed, uint32_t slots, uint32_t count, ui
     }
 }
 
+static int has_length(case_lengths lengths, uint32_t longest, uint32_t length) {
+    switch (lengths) {
+    case CASE_ONES: return length == 1;
+    case CASE_LONGEST: return length == longest;
+    case CASE_SHORT: return length <= 4 || length == longest;
+    case CASE_EIGHT: return length == (longest == 16 ? 8u : 7u) || length == (longest == 16 ? 9u : 8u);
+    case CASE_FEW_LONG: return length <= 8 || length == longest;
+    default: return 1;
+    }
+}
+
+void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count, uint32_t longest,
+                       case_lengths lengths, int hot) {
+    uint64_t state = seed;
+    uint32_t space = 1u << bits, group = 1u << FP_GPU_CLASS_SHIFT(bits), parts = hot ? 2 : 1, next = 0,
+             used = 0;
+    memset(c, 0, sizeof *c);
+    c->bits = bits;
+    c->longest = longest;
+    c->count = count;
+    c->lengths = (uint8_t *)calloc(space, 1);
+    c->tokens = (uint8_t(*)[16])calloc(space, 16);
+    c->codes = (uint16_t *)malloc(2 * (size_t)count + 1);
+    c->decoded = (uint8_t *)malloc(16 * (size_t)count + 16);
+    uint32_t *tokens = (uint32_t *)malloc(space * sizeof *tokens);
+    if (!c->lengths || !c->tokens || !c->codes || !c->decoded || !tokens) abort();
+    for (uint32_t part = 0; part < parts; part++) {
+        for (uint32_t length = 1; length <= longest; length++) {
+            if (!has_length(lengths, longest, length)) continue;
+            uint32_t most = space / (parts * longest) - group, size = 1 + draw(&state, most);
+            for (uint32_t i = 0; i < size; i++, next++) {
+                c->lengths[next] = (uint8_t)length;
+                for (uint32_t k = 0; k < length; k++) c->tokens[next][k] = (uint8_t)(1 + draw(&state, 255));
+                tokens[used++] = next;
+            }
+            c->slots = next;
+            for (; next % group; next++) c->lengths[next] = (uint8_t)length;
+        }
+        if (part == 0 && hot) c->hot = next;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t code = tokens[draw(&state, used)];
+        c->codes[i] = (uint16_t)code;
+        memcpy(c->decoded + c->decoded_bytes, c->tokens[code], c->lengths[code]);
+        c->decoded_bytes += c->lengths[code];
+    }
+    free(tokens);
+}
+
 void case_free(kernel_case *c) {
     free(c->lengths);
     free(c->tokens);
@@ -145,6 +194,40 @@ static void lay_out_dict(const kernel_case *c, case_image *image) {
     *image->dict = dict;
 }
 
+/* For kernels that work on groups. */
+static void lay_out_group(const kernel_case *c, const emulated_variant *variant, const case_layout *layout,
+                          case_image *image) {
+    device *d = &image->memory;
+    uint32_t batch = 32 * variant->codes_per_lane, largest = 0;
+    fp_gpu_image shape =
+        fp_gpu_image_shape(variant->home, c->bits, variant->longest, c->lengths, c->slots, c->hot);
+    image->group_image = device_block(d, shape.bytes, 0, EMULATOR_READ, "dictionary image");
+    fp_gpu_image_write(&shape, c->tokens, c->lengths, c->slots, image->group_image);
+    uint32_t tiles = image->batches / FP_GPU_TILE_BATCHES + 1;
+    uint32_t *tile = (uint32_t *)(void *)device_block(d, 4ull * tiles, 0, EMULATOR_READ, "tiles");
+    memset(tile, 0, 4ull * tiles);
+    for (uint32_t i = 0; i < image->batches; i++) {
+        uint32_t bytes = bytes_before(c, (i + 1) * batch) - bytes_before(c, i * batch);
+        if (bytes > largest) largest = bytes;
+    }
+    image->group = (fp_gpu_group *)(void *)device_block(d, sizeof *image->group, 0, EMULATOR_READ, "groups");
+    *image->group = fp_gpu_group{};
+    image->group->image = (uint64_t)(uintptr_t)image->group_image;
+    image->group->image_bytes = shape.bytes;
+    image->group->cold = variant->longest == 16 ? image->dict->rows16 : image->dict->low8;
+    image->group->slots = shape.slots;
+    image->group->near = shape.near;
+    image->group->split = shape.split;
+    image->group->end_batch = image->batches;
+    image->group->blocks = 1 + layout->spare_blocks;
+    image->group->staging = (largest + 30) / 16 * 16;
+    fp_gpu_launch *launch = &image->parameters.launch;
+    launch->groups = (uint64_t)(uintptr_t)image->group;
+    launch->tiles = (uint64_t)(uintptr_t)tile;
+    launch->end_batch = image->batches;
+    launch->chunk_count = 1;
+}
+
 void case_lay_out(const kernel_case *c, const emulated_variant *variant, const case_layout *layout,
                   emulator_access out_access, case_image *image) {
     device *d = &image->memory;
@@ -182,6 +265,7 @@ void case_lay_out(const kernel_case *c, const emulated_variant *variant, const c
     launch->out_bytes = layout->out_shift + (uint64_t)c->decoded_bytes;
     launch->status = (uint64_t)(uintptr_t)image->status;
     launch->widened = layout->widened;
+    if (variant->code_bits) lay_out_group(c, variant, layout, image);
 }
 
 const char *case_make_positions(const emulated_variant *variant, const case_layout *layout,
@@ -210,6 +294,12 @@ const char *case_run(const emulated_variant *variant, const case_layout *layout,
         parameters.second = image->parameters.second ? image->parameters.second : image->dict->slots;
         dynamic = FP_SHARED_DICT_BYTES(parameters.second, variant->longest);
         blocks = 1 + layout->spare_blocks; /* warps take several batches in turn */
+    }
+    if (variant->code_bits) {
+        dynamic =
+            image->group->image_bytes +
+            warps * (FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + image->group->staging);
+        blocks = image->group->blocks + layout->spare_blocks;
     }
     return emulator_run(variant->kernel, &parameters, variant->threads, blocks, 1, dynamic);
 }

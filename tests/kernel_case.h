@@ -3,7 +3,7 @@
 #define FP_TESTS_KERNEL_CASE_H
 
 #include "emulator.h"
-#include "gpu/kernels/params.h"
+#include "gpu/kernels/image.h"
 
 /* ---------------------------------------------------------------- kernels */
 
@@ -17,6 +17,8 @@ typedef struct emulated_variant {
     int shared_dict;         /* takes dynamic shared memory, and a second parameter */
     int carried;             /* in the library, not in the grid alone */
     emulator_kernel kernel;
+    uint32_t code_bits; /* kernels that work on groups: of the codes they read; else 0 */
+    fp_gpu_home home;
 } emulated_variant;
 
 /* What an emulated kernel is called with. */
@@ -28,6 +30,7 @@ typedef struct emulated_parameters {
 /* Parts of the grid, ended by an entry without a name; each in a file of its own, as they take long to
  * compile. */
 const emulated_variant *emulated_carried(void);
+const emulated_variant *emulated_assembled(void);
 const emulated_variant *emulated_grid_split_low(void);  /* W 8, K 1..5 */
 const emulated_variant *emulated_grid_split_high(void); /* W 8, K 6..8 */
 const emulated_variant *emulated_grid_whole(void);      /* W 16, and tokens of at most 8 bytes */
@@ -65,7 +68,7 @@ typedef enum case_lengths {
 } case_lengths;
 
 typedef struct kernel_case {
-    uint32_t bits, slots, longest;
+    uint32_t bits, slots, longest, hot;
     uint8_t *lengths;      /* of each slot */
     uint8_t (*tokens)[16]; /* zero-padded */
     uint16_t *codes;
@@ -77,6 +80,10 @@ typedef struct kernel_case {
 /* Random tokens and codes. `slots` codes of the fewest bits that hold them; longest is 8 or 16. */
 void case_make(kernel_case *c, uint64_t seed, uint32_t slots, uint32_t count, uint32_t longest,
                case_lengths lengths);
+/* The same with codes in length classes, as files have them and as kernels that work on groups want them; with
+ * `hot`, in two parts. Slots between classes hold no token and are no codes. */
+void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count, uint32_t longest,
+                       case_lengths lengths, int hot);
 void case_free(kernel_case *c);
 
 typedef enum case_positions {
@@ -103,6 +110,8 @@ typedef struct case_image {
     emulated_parameters parameters;
     fp_gpu_chunk *chunk;
     fp_gpu_dict *dict;
+    fp_gpu_group *group;
+    uint8_t *group_image;                                             /* begins with lengths by class */
     uint8_t *codes, *sidecar, *low8, *high8, *rows16, *nibbles, *out; /* out: the chunk's first byte */
     uint32_t *positions, *status;
     uint64_t codes_bytes, sidecar_bytes, nibble_bytes;

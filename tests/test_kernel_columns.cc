@@ -101,7 +101,80 @@ static void add_column(launch_image *image, const device_column *column, uint32_
     image->slots += column->rows + 1;
 }
 
-static const char *run_launch(launch_image *image, const emulated_variant *variant, uint32_t offset_bits) {
+/* Whether a kernel that works on groups can decode a column. */
+static bool suits(const emulated_variant *variant, const device_column *column) {
+    for (uint32_t i = 0; i < column->dict_count; i++) {
+        const fp_gpu_dict *dict = &column->dicts[i];
+        if (dict->code_bits != variant->code_bits || dict->max_length > variant->longest ||
+            (variant->home == FP_GPU_HOT && !dict->hot_slots))
+            return false;
+    }
+    return column->dict_count > 0;
+}
+
+/* Groups of chunks with one dictionary, counted through, and their tiles. Returns dynamic shared memory. */
+static uint32_t add_groups(launch_image *image, const emulated_variant *variant, const fp_gpu_dict *dicts,
+                           uint32_t *group_count) {
+    fp_gpu_launch *launch = &image->parameters.launch;
+    uint32_t batch = 32 * variant->codes_per_lane, batches = 0, most_image = 0, staging = 0, count = 0;
+    device *d = &image->memory;
+    fp_gpu_group *groups = (fp_gpu_group *)(void *)device_block(d, image->chunk_count * sizeof *groups, 0,
+                                                                EMULATOR_READ, "groups");
+    for (uint32_t i = 0; i < image->chunk_count; i++) {
+        fp_gpu_chunk *chunk = &image->chunks[i];
+        chunk->first_batch = batches;
+        if (!chunk->code_count) continue;
+        const fp_gpu_dict *dict = &dicts[chunk->dict];
+        uint64_t cold = variant->longest == 16 ? dict->rows16 : dict->low8;
+        batches += (uint32_t)((chunk->code_count + batch - 1) / batch);
+        if (count && groups[count - 1].cold == cold) {
+            groups[count - 1].end_batch = batches;
+            continue;
+        }
+        uint8_t *lengths = (uint8_t *)malloc(dict->slots);
+        const uint8_t *nibbles = (const uint8_t *)(uintptr_t)dict->nibbles;
+        for (uint32_t k = 0; k < dict->slots; k++)
+            lengths[k] = (uint8_t)((nibbles[k / 2] >> k % 2 * 4 & 15) + 1);
+        fp_gpu_image shape = fp_gpu_image_shape(variant->home, dict->code_bits, variant->longest, lengths,
+                                                dict->slots, dict->hot_slots);
+        uint8_t *bytes = device_block(d, shape.bytes, 0, EMULATOR_READ, "dictionary image");
+        fp_gpu_image_write(&shape, (const uint8_t(*)[16])(uintptr_t)dict->rows16, lengths, dict->slots,
+                           bytes);
+        free(lengths);
+        fp_gpu_group *group = &groups[count++];
+        *group = fp_gpu_group{};
+        group->image = (uint64_t)(uintptr_t)bytes;
+        group->image_bytes = shape.bytes;
+        group->cold = cold;
+        group->slots = shape.slots;
+        group->near = shape.near;
+        group->split = shape.split;
+        group->first_batch = chunk->first_batch;
+        group->end_batch = batches;
+        group->blocks = 1 + draw(3);
+        group->staging = (batch * variant->longest + 30) / 16 * 16;
+        if (shape.bytes > most_image) most_image = shape.bytes;
+        staging = group->staging;
+    }
+    uint32_t tiles = batches / FP_GPU_TILE_BATCHES + 1, chunk = 0;
+    uint32_t *tile = (uint32_t *)(void *)device_block(d, 4ull * tiles, 0, EMULATOR_READ, "tiles");
+    for (uint32_t t = 0; t < tiles; t++) {
+        while (chunk + 1 < image->chunk_count &&
+               image->chunks[chunk + 1].first_batch <= t * FP_GPU_TILE_BATCHES)
+            chunk++;
+        tile[t] = chunk;
+    }
+    launch->groups = (uint64_t)(uintptr_t)groups;
+    launch->tiles = (uint64_t)(uintptr_t)tile;
+    launch->end_batch = batches;
+    launch->chunk_count = image->chunk_count;
+    *group_count = count;
+    return most_image + variant->threads / 32 *
+                            (FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + staging);
+}
+
+static const char *run_launch(launch_image *image, const emulated_variant *variant, const fp_gpu_dict *dicts,
+                              uint32_t offset_bits) {
     uint32_t warps = variant->threads / 32, helper_warps = EMULATED_HELPER_THREADS / 32;
     emulated_parameters *p = &image->parameters;
     const char *error = NULL;
@@ -121,6 +194,22 @@ static const char *run_launch(launch_image *image, const emulated_variant *varia
         p->second = image->most_slots;
         dynamic = FP_SHARED_DICT_BYTES(image->most_slots, variant->longest);
         blocks = (blocks + 3) / 4;
+    }
+    if (!error && variant->code_bits) {
+        fp_gpu_launch *launch = &p->launch;
+        uint32_t groups, end;
+        dynamic = add_groups(image, variant, dicts, &groups);
+        for (uint32_t i = 0; i < image->chunk_count && launch->has_work; i++)
+            launch->work[i].first_batch = image->chunks[i].first_batch;
+        /* In two launches, as when a range of chunks is decoded; groups that reach into both are cut. */
+        end = launch->end_batch;
+        launch->end_batch = draw(end + 1);
+        for (int half = 0; half < 2 && !error; half++) {
+            error = emulator_run(variant->kernel, p, variant->threads, 2, groups, dynamic);
+            launch->first_batch = launch->end_batch;
+            launch->end_batch = end;
+        }
+        return error;
     }
     if (!error && blocks)
         error = emulator_run(variant->kernel, p, variant->threads, blocks, image->chunk_count, dynamic);
@@ -167,7 +256,7 @@ static void check_launch(const device_column *columns, uint32_t count, const emu
     for (uint32_t i = 0; i < image.chunk_count && launch->has_work; i++)
         launch->work[i] = fp_gpu_work_make(&image.chunks[i], &dicts[image.chunks[i].dict], launch->out,
                                            variant->codes_per_lane, variant->low_bytes);
-    const char *error = run_launch(&image, variant, offset_bits);
+    const char *error = run_launch(&image, variant, dicts, offset_bits);
     CHECK(!error);
     if (error) fprintf(stderr, "  %s: %s\n", variant->name, error);
     CHECK_EQ(*image.status, 0);
@@ -197,7 +286,7 @@ int main(void) {
     random_state = seed ? strtoull(seed, NULL, 0) : 4711;
     printf("seed %llu\n", (unsigned long long)random_state);
     const emulated_variant *carried = emulated_carried(), *shared = emulated_grid_shared();
-    uint32_t carried_count = 0, shared_count = 0, turn = 0, coded = 0;
+    uint32_t carried_count = 0, shared_count = 0, turn = 0, coded = 0, assembled = 0;
     while (carried[carried_count].name) carried_count++;
     while (shared[shared_count].name) shared_count++;
     const shape_kind kinds[] = {SHAPE_LOG_LINES, SHAPE_UTF8,         SHAPE_TINY_ROWS, SHAPE_FOUR_VALUES,
@@ -223,11 +312,16 @@ int main(void) {
                 check_launch(columns, 2, variant);
                 tried++;
             }
+            for (const emulated_variant *variant = emulated_assembled(); variant->name; variant++) {
+                if (!suits(variant, &columns[0])) continue;
+                check_launch(columns, suits(variant, &columns[1]) ? 2 : 1, variant);
+                assembled++;
+            }
             device_column_free(&columns[0]);
             device_column_free(&columns[1]);
         }
     }
-    printf("%u coded chunks\n", coded);
-    CHECK(coded > 50);
+    printf("%u coded chunks, %u launches of assembled kernels\n", coded, assembled);
+    CHECK(coded > 50 && assembled > 20);
     return check_done();
 }

@@ -12,18 +12,28 @@ static uint64_t random_state;
 
 static uint32_t draw(uint32_t bound) { return (uint32_t)(check_random(&random_state) % bound); }
 
+/* A case that a kernel can decode: of its own code width and in classes, if it works on groups. */
+static void make_case(const emulated_variant *variant, kernel_case *c, uint32_t slots, uint32_t count,
+                      uint32_t longest, case_lengths lengths) {
+    if (variant->code_bits)
+        case_make_classes(c, check_random(&random_state), variant->code_bits, count, longest, lengths,
+                          variant->home == FP_GPU_HOT || draw(4) == 0);
+    else
+        case_make(c, check_random(&random_state), slots, count, longest, lengths);
+}
+
 /* A batch size of the file that suits a kernel: 32 * K is a multiple of it. */
 static uint32_t draw_batch_codes(uint32_t codes_per_lane) {
     for (;;) {
         uint32_t rounds = 1 + draw(codes_per_lane);
-        if (codes_per_lane % rounds == 0) return 32 * rounds;
+        if (codes_per_lane % rounds == 0 && rounds <= 32) return 32 * rounds;
     }
 }
 
 static case_layout draw_layout(const emulated_variant *variant) {
     case_layout layout = {};
     layout.seed = check_random(&random_state);
-    layout.widened = draw(2);
+    layout.widened = !variant->code_bits && draw(2);
     layout.positions = (case_positions)draw(POSITIONS_WAYS);
     layout.batch_codes = draw_batch_codes(variant->codes_per_lane);
     if (layout.positions != POSITIONS_SIDECAR && draw(2)) layout.batch_codes = 1024;
@@ -71,8 +81,7 @@ static void check_random_cases(const emulated_variant *variant, uint32_t cases) 
         uint32_t bits = 1 + i % 16, most = 1u << bits, slots = draw(2) ? most : most / 2 + 1 + draw(most / 2);
         uint32_t longest = variant->longest == 8 || draw(4) == 0 ? 8 : 16;
         kernel_case c;
-        case_make(&c, check_random(&random_state), slots, counts[i % 10], longest,
-                  (case_lengths)(i % CASE_LENGTHS));
+        make_case(variant, &c, slots, counts[i % 10], longest, (case_lengths)(i % CASE_LENGTHS));
         case_layout layout = draw_layout(variant);
         check_case(variant, &c, &layout);
         case_free(&c);
@@ -84,8 +93,7 @@ static void check_alignments(const emulated_variant *variant) {
     for (uint32_t shift = 0; shift < 16; shift++) {
         uint32_t slots = 1 + draw(300), count = 1 + draw(40) + (shift % 4 ? 0 : 32 * variant->codes_per_lane);
         kernel_case c;
-        case_make(&c, check_random(&random_state), slots, count, variant->longest,
-                  shift % 3 ? CASE_SHORT : CASE_MIXED);
+        make_case(variant, &c, slots, count, variant->longest, shift % 3 ? CASE_SHORT : CASE_MIXED);
         case_layout layout = draw_layout(variant);
         layout.out_shift = shift;
         check_case(variant, &c, &layout);
@@ -98,7 +106,12 @@ static void check_alignments(const emulated_variant *variant) {
 /* A case of some batches, to be spoilt. */
 static void make_victim(const emulated_variant *variant, kernel_case *c) {
     uint32_t batch = 32 * variant->codes_per_lane, slots = 100 + draw(200), count = 4 * batch + draw(batch);
-    case_make(c, check_random(&random_state), slots, count, variant->longest, CASE_MIXED);
+    make_case(variant, c, slots, count, variant->longest, CASE_MIXED);
+}
+
+/* The first code that a kernel must refuse. */
+static uint32_t refused_from(const emulated_variant *variant, const case_image *image) {
+    return variant->code_bits ? image->group->slots : image->dict->slots;
 }
 
 /* Runs a spoilt case: it must report, and nothing may go wrong beyond that. */
@@ -122,7 +135,7 @@ static void check_bad_codes(const emulated_variant *variant) {
     case_lay_out(&c, variant, &layout, EMULATOR_WRITE_ONCE, &image);
     uint32_t batch = 32 * variant->codes_per_lane, bad = draw(c.count);
     uint32_t codes = layout.widened ? 65536 : 1u << c.bits, code = codes - 1 - draw(codes - c.slots + 1);
-    bool is_bad = code >= c.slots;
+    bool is_bad = code >= refused_from(variant, &image);
     uint16_t half = (uint16_t)code;
     if (layout.widened) memcpy(image.codes + 2 * (size_t)bad, &half, 2);
     for (uint32_t b = 0; b < c.bits && !layout.widened; b++) {
@@ -209,14 +222,28 @@ static void check_wrong_dictionary(const emulated_variant *variant) {
     case_layout layout = draw_layout(variant);
     case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
     uint32_t expected = FP_GPU_BAD_SIDECAR, fewer = c.slots;
+    uint64_t length_bytes = variant->code_bits ? FP_GPU_CLASS_TABLE(variant->code_bits) : image.nibble_bytes;
+    /* Positions made on the device come from the nibbles, and go together with them. */
+    if (variant->code_bits && layout.positions == POSITIONS_REGENERATED)
+        layout.positions = POSITIONS_PREPARED;
+    case_image_free(&image);
+    case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
+    uint8_t *lengths = variant->code_bits ? image.group_image : image.nibbles;
     switch (draw(3)) {
     case 0:
-        memset(image.nibbles, 0xff, image.nibble_bytes);
-        break; /* 16 bytes each, also where 8 is the limit */
-    case 1: memset(image.nibbles, 0, image.nibble_bytes); break;
+        /* 16 bytes each, also where 8 is the limit; or a mark for codes that are not there */
+        memset(lengths, 0xff, length_bytes);
+        if (variant->code_bits && variant->longest == 8) expected = FP_GPU_BAD_CODE, fewer = 0;
+        break;
+    case 1: memset(lengths, 0, length_bytes); break;
     default:
         fewer = 1 + draw(20);
         image.dict->slots = fewer;
+        if (variant->code_bits) {
+            fewer = 1u << FP_GPU_CLASS_SHIFT(variant->code_bits);
+            image.group->slots = image.group->near = image.group->split = fewer;
+            memset(lengths + 1, 0xff, length_bytes - 1); /* all classes but the first two */
+        }
         expected = FP_GPU_BAD_CODE;
         break;
     }
@@ -245,6 +272,8 @@ static void check_garbage(const emulated_variant *variant) {
     for (uint64_t i = 0; i < image.nibble_bytes; i++) image.nibbles[i] = (uint8_t)check_random(&random_state);
     for (uint64_t i = 0; i < image.sidecar_bytes && draw(2); i++)
         image.sidecar[i] = (uint8_t)check_random(&random_state);
+    for (uint32_t i = 0; variant->code_bits && i < (uint32_t)FP_GPU_CLASS_TABLE(variant->code_bits); i++)
+        image.group_image[i] = (uint8_t)check_random(&random_state);
     image.dict->slots -= draw(c.slots);
     image.parameters.second = variant->shared_dict ? 1 + draw(image.dict->slots) : 0;
     check_reported(variant, &layout, &image, FP_GPU_BAD_CODE | FP_GPU_BAD_SIDECAR, "garbage");
@@ -260,9 +289,23 @@ static void check_no_status(const emulated_variant *variant) {
     case_layout layout = draw_layout(variant);
     case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
     image.dict->slots = 1;
+    if (variant->code_bits) memset(image.group_image, 0xff, FP_GPU_CLASS_TABLE(variant->code_bits));
     image.parameters.launch.status = 0;
     CHECK(!case_run(variant, &layout, &image));
     CHECK_EQ(*image.status, 0);
+    case_image_free(&image);
+    case_free(&c);
+}
+
+/* A header that says batches are smaller than they are. */
+static void check_small_staging(const emulated_variant *variant) {
+    kernel_case c;
+    case_image image;
+    make_victim(variant, &c);
+    case_layout layout = draw_layout(variant);
+    case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
+    image.group->staging = 16 * draw(image.group->staging / 32);
+    check_reported(variant, &layout, &image, FP_GPU_BAD_SIDECAR, "a lie about the largest batch");
     case_image_free(&image);
     case_free(&c);
 }
@@ -278,11 +321,12 @@ static void check_variant(const emulated_variant *variant, uint32_t cases) {
     }
     check_late_begin(variant);
     check_no_status(variant);
+    if (variant->code_bits) check_small_staging(variant);
 }
 
 /* Positions of many batches, which take the scan several turns. */
 static void check_many_positions(uint32_t codes_per_lane, uint32_t count) {
-    emulated_variant variant = {"positions", codes_per_lane, 8, 16, 256, 0, 1, NULL};
+    emulated_variant variant = {"positions", codes_per_lane, 8, 16, 256, 0, 1, NULL, 0, FP_GPU_ROWS};
     kernel_case c;
     case_image image;
     case_make(&c, check_random(&random_state), 300, count, 16, CASE_MIXED);
@@ -309,7 +353,9 @@ int main(void) {
     uint32_t carried = 0, others = 0;
     check_many_positions(1, 32 * 1500 + 5);
     check_many_positions(2, 64 * 2048);
+    check_many_positions(16, 512 * 1100 + 3);
     for (const emulated_variant *v = emulated_carried(); v->name; v++, carried++) check_variant(v, 32);
+    for (const emulated_variant *v = emulated_assembled(); v->name; v++, carried++) check_variant(v, 24);
     const emulated_variant *parts[] = {emulated_grid_split_low(), emulated_grid_split_high(),
                                        emulated_grid_whole(), emulated_grid_shared()};
     for (const emulated_variant *part : parts) {

@@ -20,6 +20,7 @@ void fastpair_gpu_batch_free(fastpair_gpu_batch *batch) {
     fp_release(&allocator, batch->dicts);
     fp_release(&allocator, batch->plane_offset);
     fp_release(&allocator, batch->dict_of_chunk);
+    fp_release(&allocator, batch->groups);
     fp_release(&allocator, batch->tables);
     fp_release(&allocator, batch);
 }
@@ -64,42 +65,11 @@ static void collect(fastpair_gpu_batch *batch, const fastpair_column *const *col
     }
 }
 
-static fp_column_shape shape_of(const fastpair_gpu_batch *batch) {
-    fp_column_shape shape = {0};
-    for (uint64_t i = 0; i < batch->chunk_count; i++) {
-        const fp_chunk *chunk = batch->chunks[i].chunk;
-        if (!chunk->coded) continue;
-        if (!shape.code_bits) shape.batch_codes = chunk->batch_codes;
-        if (shape.batch_codes != chunk->batch_codes) shape.batch_codes = 0;
-        const fp_gpu_dict dict = fp_planes_describe(batch->dicts[batch->dict_of_chunk[i]], 0);
-        if (dict.code_bits > shape.code_bits) shape.code_bits = dict.code_bits;
-        if (dict.max_length > shape.max_length) shape.max_length = dict.max_length;
-        for (int length = 0; length < 16; length++) shape.codes_by_length[length] += chunk->by_length[length];
-    }
-    return shape;
-}
-
-/* A kernel asked for by name must suit the tokens and, if it keeps the dictionary in shared memory, its size. */
-static fastpair_status check_kernel(fastpair_gpu_batch *batch, const fp_column_shape *shape,
-                                    fastpair_error *error) {
-    const fp_kernel *kernel = &fp_kernel_table()[batch->kernel];
-    for (uint64_t d = 0; d < batch->dict_count; d++)
-        if (batch->dicts[d]->code_slots > batch->most_slots) batch->most_slots = batch->dicts[d]->code_slots;
-    if (shape->max_length > kernel->max_token ||
-        kernel->static_shared + fp_kernel_dynamic_shared(kernel, batch->most_slots) >
-            batch->gpu->info.shared_per_block)
-        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
-                       "kernel \"%s\" cannot decode these columns: tokens of %u bytes, %u codes",
-                       kernel->name, shape->max_length, batch->most_slots);
-    return FASTPAIR_OK;
-}
-
 /* Gives everything its device offset. */
 static void place(fastpair_gpu_batch *batch, int regenerate) {
-    uint32_t lane_codes = fp_kernel_table()[batch->kernel].codes_per_lane;
     uint64_t offset = fp_device_align(batch->chunk_count * sizeof(fp_gpu_chunk));
     batch->dict_table = offset;
-    offset = fp_device_align(offset + batch->dict_count * sizeof(fp_gpu_dict));
+    offset = fp_groups_place(batch, fp_device_align(offset + batch->dict_count * sizeof(fp_gpu_dict)));
     for (uint64_t d = 0; d < batch->dict_count; d++) {
         batch->plane_offset[d] = offset;
         offset += fp_planes_size(batch->dicts[d]);
@@ -107,6 +77,7 @@ static void place(fastpair_gpu_batch *batch, int regenerate) {
     batch->table_bytes = offset;
     for (uint64_t i = 0; i < batch->chunk_count; i++) {
         fp_batch_chunk *placed = &batch->chunks[i];
+        uint32_t lane_codes = fp_chunk_kernel(batch, i)->codes_per_lane;
         if (!placed->chunk->coded || (!regenerate && 32 * lane_codes % placed->chunk->batch_codes == 0))
             continue;
         placed->positions = offset;
@@ -140,23 +111,19 @@ static fastpair_status lay_out(fastpair_gpu_batch *batch, const fastpair_column 
     if (!batch->columns || !batch->chunks || !batch->dict_of_chunk || !batch->dicts || !batch->plane_offset)
         return fp_fail_memory(error, batch->chunk_count * sizeof *batch->chunks);
     collect(batch, columns, options->device_images);
-    fastpair_status status;
-
-    fp_column_shape shape = shape_of(batch);
-    batch->kernel = options->kernel
-                        ? fp_kernel_find(options->kernel)
-                        : fp_select_kernel(&shape, &batch->gpu->info, !options->regenerate_sidecar);
-    if (batch->kernel == FP_KERNELS)
+    uint32_t kernel = options->kernel ? fp_kernel_find(options->kernel) : FP_KERNELS;
+    if (options->kernel && kernel == FP_KERNELS)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "no kernel is called \"%s\"; fastpair_gpu_kernel_name lists them", options->kernel);
-    if ((status = check_kernel(batch, &shape, error))) return status;
+    fastpair_status status = fp_groups_make(batch, kernel, options->regenerate_sidecar, error);
+    if (status) return status;
     place(batch, options->regenerate_sidecar);
 
     batch->tables = fp_allocate_zero(allocator, batch->table_bytes, 1);
     if (!batch->tables) return fp_fail_memory(error, batch->table_bytes);
     for (uint64_t d = 0; d < batch->dict_count && !status; d++)
         status = fp_planes_write(batch->dicts[d], batch->tables + batch->plane_offset[d], allocator, error);
-    return status;
+    return status ? status : fp_groups_write_images(batch, error);
 }
 
 fastpair_status fastpair_gpu_batch_create(fastpair_gpu *gpu, const fastpair_column *const *columns,
@@ -197,7 +164,8 @@ fastpair_status fastpair_gpu_batch_get_info(const fastpair_gpu_batch *batch, fas
                                     .device_bytes = batch->device_bytes,
                                     .table_bytes = batch->table_bytes,
                                     .output_bytes = batch->output_bytes};
-    strncpy(full.kernel, fp_kernel_table()[batch->kernel].name, sizeof full.kernel - 1);
+    if (batch->group_count)
+        strncpy(full.kernel, fp_group_kernel(&batch->groups[0])->name, sizeof full.kernel - 1);
     size_t size = info->struct_size < sizeof full ? info->struct_size : sizeof full;
     memcpy(info, &full, size);
     info->struct_size = size;

@@ -19,7 +19,20 @@ typedef struct fp_batch_chunk {
     uint64_t device_offset; /* of these bytes in the batch's device memory; unused if on_device */
     uint64_t on_device;     /* device address of the block in an image already there; 0: uploaded */
     uint64_t positions;     /* device offset of its regenerated positions; 0: it uses the sidecar */
+    uint32_t group;
+    uint32_t first_batch; /* of an assembled kernel, counted through all chunks; staged ones count none */
 } fp_batch_chunk;
+
+/* Chunks that follow each other and share a dictionary; stored chunks belong to the group before them. One kernel decodes them. */
+typedef struct fp_batch_group {
+    uint64_t first_chunk, end_chunk;
+    uint32_t kernel;
+    uint32_t dict;
+    uint32_t end_batch; /* the first is that of its first chunk */
+    fp_assembled_plan plan;
+    fp_gpu_image image;
+    uint64_t image_offset; /* in device memory */
+} fp_batch_group;
 
 typedef struct fp_batch_column {
     const fastpair_column *column;
@@ -28,7 +41,7 @@ typedef struct fp_batch_column {
     uint64_t first_row_slot; /* of its row offsets: rows + 1 entries for each column before it */
 } fp_batch_column;
 
-/* Device memory, in order: tables (chunks, dictionaries, planes), positions, sections. */
+/* Device memory, in order: tables (chunks, dictionaries, groups, tiles, planes, images), positions, sections. */
 struct fastpair_gpu_batch {
     fastpair_gpu *gpu;
     fastpair_allocator allocator;
@@ -40,19 +53,30 @@ struct fastpair_gpu_batch {
     uint64_t *plane_offset; /* of each, in device memory */
     uint64_t dict_count;
     uint32_t *dict_of_chunk;
-    uint8_t *tables;     /* table_bytes, as they go to the device */
-    uint64_t dict_table; /* device offset of the dictionary table; the chunk table is at 0 */
+    fp_batch_group *groups;
+    uint64_t group_count;
+    uint64_t group_table, tile_table; /* device offsets */
+    uint8_t *tables;                  /* table_bytes, as they go to the device */
+    uint64_t dict_table;              /* device offset of the dictionary table; the chunk table is at 0 */
     uint64_t table_bytes;
     uint64_t device_bytes;
     uint64_t output_bytes;
     uint64_t row_slots;
-    uint32_t kernel;
     uint32_t most_slots;    /* of any dictionary */
     int regenerates;        /* some chunk's positions are computed at decode */
     uint64_t device_memory; /* 0 until the tables are uploaded */
 };
 
 static inline uint64_t fp_device_align(uint64_t value) { return fp_align(value, FP_DEVICE_ALIGNMENT); }
+
+static inline const fp_kernel *fp_group_kernel(const fp_batch_group *group) {
+    return &fp_kernel_table()[group->kernel];
+}
+
+/* The kernel of chunk i. */
+static inline const fp_kernel *fp_chunk_kernel(const fastpair_gpu_batch *batch, uint64_t i) {
+    return fp_group_kernel(&batch->groups[batch->chunks[i].group]);
+}
 
 /* Batches of `codes_per_lane` * 32 codes in a chunk. */
 static inline uint64_t fp_kernel_batches(const fp_chunk *chunk, uint32_t codes_per_lane) {
@@ -63,6 +87,19 @@ static inline uint64_t fp_kernel_batches(const fp_chunk *chunk, uint32_t codes_p
 uint64_t fp_planes_size(const fp_dict *dict);
 fastpair_status fp_planes_write(const fp_dict *dict, uint8_t *planes, const fastpair_allocator *allocator,
                                 fastpair_error *error);
+
+/* The image of a dictionary for an assembled kernel, described and written (image.h). */
+fastpair_status fp_planes_image(const fp_dict *dict, const fp_kernel *kernel, fp_gpu_image *shape,
+                                uint8_t *image, const fastpair_allocator *allocator, fastpair_error *error);
+
+/* groups.c: divides the chunks into groups and chooses each one's kernel, `kernel` if that is not FP_KERNELS; gives tables and
+ * images their device offsets, from `offset` on, and returns where they end; fills in images, once there is memory
+ * for the tables; fills in the tables, once device addresses are known. */
+fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int regenerate,
+                               fastpair_error *error);
+uint64_t fp_groups_place(fastpair_gpu_batch *batch, uint64_t offset);
+fastpair_status fp_groups_write_images(fastpair_gpu_batch *batch, fastpair_error *error);
+void fp_groups_write_tables(fastpair_gpu_batch *batch, uint64_t device_memory);
 
 /* The dictionary's entry in the device's table, for planes at device address `planes`. */
 fp_gpu_dict fp_planes_describe(const fp_dict *dict, uint64_t planes);

@@ -55,7 +55,7 @@ static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
     for (uint32_t i = 0; i < FP_KERNELS && !result; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         result = driver->module_function(&gpu->kernels[i], gpu->module, kernel->symbol);
-        if (!result && kernel->dictionary_shared)
+        if (!result && (kernel->dictionary_shared || fp_kernel_is_assembled(kernel)))
             result = driver->function_set(gpu->kernels[i], FP_CU_FUNCTION_MAX_DYNAMIC_SHARED,
                                           (int)(gpu->info.shared_per_block - kernel->static_shared));
     }

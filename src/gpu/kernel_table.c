@@ -9,33 +9,56 @@
 
 static const fp_kernel kernels[] = {
 #define FP_STAGED(K, W, H, T, B)                                                                             \
-    {"staged K" #K " W" #W " H" #H " T" #T " B" #B,                                                          \
-     "fp_staged_k" #K "_w" #W "_h" #H "_t" #T "_b" #B,                                                       \
-     K,                                                                                                      \
-     W,                                                                                                      \
-     H,                                                                                                      \
-     T,                                                                                                      \
-     B,                                                                                                      \
-     16,                                                                                                     \
-     0,                                                                                                      \
-     STATIC_SHARED(K, W, 16, T)},
+    {.name = "staged K" #K " W" #W " H" #H " T" #T " B" #B,                                                  \
+     .symbol = "fp_staged_k" #K "_w" #W "_h" #H "_t" #T "_b" #B,                                             \
+     .codes_per_lane = K,                                                                                    \
+     .low_bytes = W,                                                                                         \
+     .hoisted = H,                                                                                           \
+     .threads = T,                                                                                           \
+     .blocks = B,                                                                                            \
+     .max_token = 16,                                                                                        \
+     .static_shared = STATIC_SHARED(K, W, 16, T)},
 #define FP_STAGED8(K, T, B)                                                                                  \
-    {"staged8 K" #K " T" #T " B" #B, "fp_staged8_k" #K "_t" #T "_b" #B, K, 8, 0, T, B, 8, 0,                 \
-     STATIC_SHARED(K, 8, 8, T)},
+    {.name = "staged8 K" #K " T" #T " B" #B,                                                                 \
+     .symbol = "fp_staged8_k" #K "_t" #T "_b" #B,                                                            \
+     .codes_per_lane = K,                                                                                    \
+     .low_bytes = 8,                                                                                         \
+     .threads = T,                                                                                           \
+     .blocks = B,                                                                                            \
+     .max_token = 8,                                                                                         \
+     .static_shared = STATIC_SHARED(K, 8, 8, T)},
 #define FP_SHARED(K, W, H, T, B)                                                                             \
-    {"shared K" #K " W" #W " H" #H " T" #T " B" #B,                                                          \
-     "fp_shared_k" #K "_w" #W "_h" #H "_t" #T "_b" #B,                                                       \
-     K,                                                                                                      \
-     W,                                                                                                      \
-     H,                                                                                                      \
-     T,                                                                                                      \
-     B,                                                                                                      \
-     16,                                                                                                     \
-     1,                                                                                                      \
-     STATIC_SHARED(K, W, 16, T)},
+    {.name = "shared K" #K " W" #W " H" #H " T" #T " B" #B,                                                  \
+     .symbol = "fp_shared_k" #K "_w" #W "_h" #H "_t" #T "_b" #B,                                             \
+     .codes_per_lane = K,                                                                                    \
+     .low_bytes = W,                                                                                         \
+     .hoisted = H,                                                                                           \
+     .threads = T,                                                                                           \
+     .blocks = B,                                                                                            \
+     .max_token = 16,                                                                                        \
+     .dictionary_shared = 1,                                                                                 \
+     .static_shared = STATIC_SHARED(K, W, 16, T)},
 #define FP_SHARED8(K, T, B)                                                                                  \
-    {"shared8 K" #K " T" #T " B" #B, "fp_shared8_k" #K "_t" #T "_b" #B, K, 8, 0, T, B, 8, 1,                 \
-     STATIC_SHARED(K, 8, 8, T)},
+    {.name = "shared8 K" #K " T" #T " B" #B,                                                                 \
+     .symbol = "fp_shared8_k" #K "_t" #T "_b" #B,                                                            \
+     .codes_per_lane = K,                                                                                    \
+     .low_bytes = 8,                                                                                         \
+     .threads = T,                                                                                           \
+     .blocks = B,                                                                                            \
+     .max_token = 8,                                                                                         \
+     .dictionary_shared = 1,                                                                                 \
+     .static_shared = STATIC_SHARED(K, 8, 8, T)},
+#define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                                    \
+    {.name = "assembled K" #K " b" #BITS " L" #L " " #D " S" #S " T" #T,                                     \
+     .symbol = "fp_assembled_k" #K "_b" #BITS "_l" #L "_" #D "_s" #S "_t" #T,                                \
+     .codes_per_lane = K,                                                                                    \
+     .low_bytes = L,                                                                                         \
+     .threads = T,                                                                                           \
+     .blocks = 1,                                                                                            \
+     .max_token = L,                                                                                         \
+     .code_bits = BITS,                                                                                      \
+     .home = FP_GPU_##D,                                                                                     \
+     .store_bytes = S},
 #include "kernels/variants.def"
 };
 

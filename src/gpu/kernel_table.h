@@ -3,7 +3,7 @@
 #ifndef FP_GPU_KERNEL_TABLE_H
 #define FP_GPU_KERNEL_TABLE_H
 
-#include <stdint.h>
+#include "kernels/image.h"
 
 /* One variant, with the paper's parameters. */
 typedef struct fp_kernel {
@@ -17,14 +17,21 @@ typedef struct fp_kernel {
     uint32_t max_token;         /* L: 8 or 16; dictionaries with longer tokens cannot use it */
     uint32_t dictionary_shared; /* 1: each block copies the dictionary to dynamic shared memory */
     uint32_t static_shared;     /* bytes a block declares */
+    /* Assembled kernels only; others read codes of any width. */
+    uint32_t code_bits;
+    fp_gpu_home home;
+    uint32_t store_bytes; /* S */
 } fp_kernel;
+
+static inline int fp_kernel_is_assembled(const fp_kernel *kernel) { return kernel->code_bits != 0; }
 
 enum {
     FP_KERNELS = 0
-#define FP_STAGED(K, W, H, T, B) +1
-#define FP_STAGED8(K, T, B)      +1
-#define FP_SHARED(K, W, H, T, B) +1
-#define FP_SHARED8(K, T, B)      +1
+#define FP_STAGED(K, W, H, T, B)          +1
+#define FP_STAGED8(K, T, B)               +1
+#define FP_SHARED(K, W, H, T, B)          +1
+#define FP_SHARED8(K, T, B)               +1
+#define FP_ASSEMBLED(K, BITS, L, D, S, T) +1
 #include "kernels/variants.def"
 };
 

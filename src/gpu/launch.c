@@ -45,7 +45,7 @@ typedef struct slice_grids {
 static uint32_t ceil_div(uint64_t value, uint64_t by) { return (uint32_t)((value + by - 1) / by); }
 
 static slice_grids measure_slice(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count) {
-    const fp_kernel *kernel = &fp_kernel_table()[batch->kernel];
+    const fp_kernel *kernel = fp_chunk_kernel(batch, first);
     fp_block_needs needs = {kernel->threads, fp_register_limit(kernel->threads, kernel->blocks),
                             kernel->static_shared + fp_kernel_dynamic_shared(kernel, batch->most_slots)};
     uint32_t resident = batch->gpu->info.multiprocessors * fp_resident_blocks(&batch->gpu->info, &needs);
@@ -69,7 +69,7 @@ static slice_grids measure_slice(const fastpair_gpu_batch *batch, uint64_t first
  * tables. */
 static void fill_work(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
                       fp_gpu_launch *parameters) {
-    const fp_kernel *kernel = &fp_kernel_table()[batch->kernel];
+    const fp_kernel *kernel = fp_chunk_kernel(batch, first);
     const fp_gpu_chunk *chunks = (const fp_gpu_chunk *)(const void *)batch->tables + first;
     const fp_gpu_dict *dicts = (const fp_gpu_dict *)(const void *)(batch->tables + batch->dict_table);
     parameters->has_work = count <= FP_GPU_WORK_CHUNKS;
@@ -79,21 +79,75 @@ static void fill_work(const fastpair_gpu_batch *batch, uint64_t first, uint64_t 
                              kernel->codes_per_lane, kernel->low_bytes);
 }
 
-/* How many of `left` chunks go into one launch: what the parameters hold, if that is all or keeps the
- * device busy for long enough that the launch itself does not count; else as many as there are. */
+/* How many of `left` chunks go into one launch. One kernel decodes them; and no more than the parameters
+ * hold, if that is all or keeps the device busy for long enough that the launch itself does not count. */
 static uint64_t slice_size(const fastpair_gpu_batch *batch, uint64_t first, uint64_t left) {
-    uint64_t bytes = 0;
-    if (left <= FP_GPU_WORK_CHUNKS) return left;
+    uint32_t kernel = batch->groups[batch->chunks[first].group].kernel;
+    uint64_t count = 1, bytes = 0;
+    while (count < left && count < MOST_CHUNKS_A_LAUNCH &&
+           batch->groups[batch->chunks[first + count].group].kernel == kernel)
+        count++;
+    if (count <= FP_GPU_WORK_CHUNKS) return count;
     for (uint32_t i = 0; i < FP_GPU_WORK_CHUNKS; i++) bytes += batch->chunks[first + i].chunk->decoded_bytes;
-    if (bytes >= WORTH_A_LAUNCH) return FP_GPU_WORK_CHUNKS;
-    return left < MOST_CHUNKS_A_LAUNCH ? left : MOST_CHUNKS_A_LAUNCH;
+    return bytes >= WORTH_A_LAUNCH ? FP_GPU_WORK_CHUNKS : count;
+}
+
+static fp_cu_result launch_staged(const fastpair_gpu_batch *batch, uint64_t first, uint32_t blocks,
+                                  unsigned chunks, fp_gpu_launch *parameters, fp_cu_stream stream) {
+    const fp_kernel *kernel = fp_chunk_kernel(batch, first);
+    unsigned slots = batch->most_slots, shared = fp_kernel_dynamic_shared(kernel, slots);
+    void *arguments[] = {parameters, &slots};
+    return batch->gpu->driver.launch(batch->gpu->kernels[kernel - fp_kernel_table()], blocks, chunks, 1,
+                                     kernel->threads, 1, 1, shared, stream, arguments, NULL);
+}
+
+/* Blocks that stay on their multiprocessor, as many as fit, for each of the slice's groups. */
+static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
+                                     fp_gpu_launch *parameters, fp_cu_stream stream) {
+    const fastpair_gpu_info *info = &batch->gpu->info;
+    const fp_kernel *kernel = fp_chunk_kernel(batch, first);
+    uint32_t first_group = batch->chunks[first].group, last_group = batch->chunks[first + count - 1].group;
+    uint32_t image = 0, staging = 0;
+    for (uint32_t g = first_group; g <= last_group; g++) {
+        const fp_assembled_plan *plan = &batch->groups[g].plan;
+        if (plan->image_bytes > image) image = plan->image_bytes;
+        if (plan->staging > staging) staging = plan->staging;
+    }
+    uint32_t warp_bytes = staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
+    uint32_t warps = (info->shared_per_block - image) / warp_bytes;
+    if (warps > kernel->threads / 32) warps = kernel->threads / 32;
+    if (!warps && count > 1) {
+        /* One group's dictionary and another's batches do not fit together: one group at a time. */
+        uint64_t part = batch->groups[first_group].end_chunk - first;
+        fp_cu_result result = launch_assembled(batch, first, part, parameters, stream);
+        return result ? result : launch_assembled(batch, first + part, count - part, parameters, stream);
+    }
+    fp_block_needs needs = {32 * warps, fp_register_limit(kernel->threads, 1), image + warps * warp_bytes};
+    parameters->groups = batch->device_memory + batch->group_table;
+    parameters->tiles = batch->device_memory + batch->tile_table;
+    parameters->first_group = first_group;
+    parameters->first_batch = batch->chunks[first].first_batch;
+    parameters->end_batch = first + count < batch->chunk_count ? batch->chunks[first + count].first_batch
+                                                               : batch->groups[last_group].end_batch;
+    parameters->first_chunk = (uint32_t)first;
+    parameters->chunk_count = (uint32_t)count;
+    fill_work(batch, first, count, parameters);
+    for (uint64_t i = 0; i < count && parameters->has_work; i++)
+        parameters->work[i].first_batch = batch->chunks[first + i].first_batch;
+    uint32_t batches = parameters->end_batch - parameters->first_batch;
+    uint32_t blocks = info->multiprocessors * fp_resident_blocks(info, &needs);
+    if (!batches) return 0;
+    void *arguments[] = {parameters};
+    return batch->gpu->driver.launch(batch->gpu->kernels[kernel - fp_kernel_table()],
+                                     blocks < batches ? blocks : batches, last_group - first_group + 1, 1,
+                                     needs.threads, 1, 1, needs.shared, stream, arguments, NULL);
 }
 
 static fp_cu_result launch_slice(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
                                  fp_gpu_launch *parameters, fp_cu_stream stream) {
     const fastpair_gpu *gpu = batch->gpu;
     const fp_driver *driver = &gpu->driver;
-    const fp_kernel *kernel = &fp_kernel_table()[batch->kernel];
+    const fp_kernel *kernel = fp_chunk_kernel(batch, first);
     slice_grids grids = measure_slice(batch, first, count);
     unsigned chunks = (unsigned)count, lane_codes = kernel->codes_per_lane;
     parameters->first_chunk = (uint32_t)first;
@@ -107,12 +161,11 @@ static fp_cu_result launch_slice(const fastpair_gpu_batch *batch, uint64_t first
             result = driver->launch(gpu->scan_batches, 1, chunks, 1, HELPER_THREADS, 1, 1, 0, stream,
                                     arguments, NULL);
     }
-    if (!result && grids.decode) {
-        unsigned slots = batch->most_slots, shared = fp_kernel_dynamic_shared(kernel, slots);
-        void *decode_arguments[] = {parameters, &slots};
-        result = driver->launch(gpu->kernels[batch->kernel], grids.decode, chunks, 1, kernel->threads, 1, 1,
-                                shared, stream, decode_arguments, NULL);
-    }
+    if (!result && grids.decode)
+        result = fp_kernel_is_assembled(kernel)
+                     ? launch_assembled(batch, first, count, parameters, stream)
+                     : launch_staged(batch, first, grids.decode, chunks, parameters, stream);
+    parameters->first_chunk = (uint32_t)first;
     if (!result && parameters->row_offsets)
         result = driver->launch(gpu->row_offsets, grids.rows, chunks, 1, HELPER_THREADS, 1, 1, 0, stream,
                                 arguments, NULL);

@@ -24,27 +24,57 @@ fp_gpu_dict fp_planes_describe(const fp_dict *dict, uint64_t planes) {
     return entry;
 }
 
+/* A dictionary's tokens and lengths by code, while they are rewritten. */
+typedef struct expanded {
+    uint8_t (*rows)[16];
+    uint8_t *lengths;
+} expanded;
+
+static fastpair_status expand(const fp_dict *dict, expanded *tokens, const fastpair_allocator *allocator,
+                              fastpair_error *error) {
+    uint64_t patterns = 1ull << dict->code_bits;
+    tokens->rows = fp_allocate(allocator, patterns, sizeof *tokens->rows);
+    tokens->lengths = fp_allocate(allocator, patterns, 1);
+    if (!tokens->rows || !tokens->lengths) return fp_fail_memory(error, patterns * sizeof *tokens->rows);
+    fp_dict_expand(dict, tokens->rows, tokens->lengths);
+    return FASTPAIR_OK;
+}
+
+static void expanded_free(expanded *tokens, const fastpair_allocator *allocator) {
+    fp_release(allocator, tokens->rows);
+    fp_release(allocator, tokens->lengths);
+}
+
 fastpair_status fp_planes_write(const fp_dict *dict, uint8_t *planes, const fastpair_allocator *allocator,
                                 fastpair_error *error) {
-    uint64_t patterns = 1ull << dict->code_bits;
-    uint8_t(*rows)[16] = fp_allocate(allocator, patterns, sizeof *rows);
-    uint8_t *lengths = fp_allocate(allocator, patterns, 1);
-    fastpair_status status = FASTPAIR_OK;
-    if (!rows || !lengths) {
-        status = fp_fail_memory(error, patterns * sizeof *rows);
-    } else {
-        fp_dict_expand(dict, rows, lengths);
+    expanded tokens = {0};
+    fastpair_status status = expand(dict, &tokens, allocator, error);
+    if (!status) {
         uint8_t *low = planes, *high = low + plane8(dict), *whole = high + plane8(dict);
         uint8_t *lens = whole + plane16(dict);
         memset(planes, 0, (size_t)fp_planes_size(dict));
         for (uint32_t code = 0; code < dict->code_slots; code++) {
-            memcpy(low + code * 8ull, rows[code], 8);
-            memcpy(high + code * 8ull, rows[code] + 8, 8);
-            memcpy(whole + code * 16ull, rows[code], 16);
-            lens[code / 2] |= (uint8_t)((lengths[code] - 1) << (code % 2 * 4));
+            memcpy(low + code * 8ull, tokens.rows[code], 8);
+            memcpy(high + code * 8ull, tokens.rows[code] + 8, 8);
+            memcpy(whole + code * 16ull, tokens.rows[code], 16);
+            lens[code / 2] |= (uint8_t)((tokens.lengths[code] - 1) << (code % 2 * 4));
         }
     }
-    fp_release(allocator, rows);
-    fp_release(allocator, lengths);
+    expanded_free(&tokens, allocator);
+    return status;
+}
+
+fastpair_status fp_planes_image(const fp_dict *dict, const fp_kernel *kernel, fp_gpu_image *shape,
+                                uint8_t *image, const fastpair_allocator *allocator, fastpair_error *error) {
+    expanded tokens = {0};
+    fastpair_status status = expand(dict, &tokens, allocator, error);
+    if (!status) {
+        *shape = fp_gpu_image_shape(kernel->home, kernel->code_bits, kernel->max_token, tokens.lengths,
+                                    dict->code_slots, dict->hot_slots);
+        if (image)
+            fp_gpu_image_write(shape, (const uint8_t(*)[16])tokens.rows, tokens.lengths, dict->code_slots,
+                               image);
+    }
+    expanded_free(&tokens, allocator);
     return status;
 }

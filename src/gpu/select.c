@@ -1,16 +1,105 @@
-/* select.c - choosing a kernel. In: a column's token-length histogram, code width and batch size, the device's limits. Out: an
- * index into the kernel table. The widths follow the paper's rule where it holds, and measurements where they differ:
- * docs/kernels.md has the figures. */
+/* select.c - choosing a kernel. In: a column's token-length histogram, code width, dictionary and batch sizes, the device's limits. Out: an
+ * index into the kernel table. Staged kernels follow the paper's rule where it holds, assembled ones an estimate of how busy a
+ * multiprocessor is kept, corrected by measurements on Hopper: docs/kernels.md has the figures. */
 #include "select.h"
 
-int fp_paper_reads_whole_rows(const fp_column_shape *shape) {
-    uint64_t codes = 0, longer = 0;
-    for (int i = 0; i < 16; i++) {
-        codes += shape->codes_by_length[i];
-        if (i >= 8) longer += shape->codes_by_length[i];
-    }
-    return longer * 10 > codes * 6;
+/* Fewer warps than this leave a multiprocessor waiting more than the staged decoder does. */
+#define FEWEST_WARPS 8u
+
+static uint64_t count_codes(const fp_column_shape *shape) {
+    uint64_t codes = 0;
+    for (int i = 0; i < 16; i++) codes += shape->codes_by_length[i];
+    return codes;
 }
+
+int fp_paper_reads_whole_rows(const fp_column_shape *shape) {
+    uint64_t longer = 0;
+    for (int i = 8; i < 16; i++) longer += shape->codes_by_length[i];
+    return longer * 10 > count_codes(shape) * 6;
+}
+
+uint32_t fp_mean_token(const fp_column_shape *shape) {
+    uint64_t codes = count_codes(shape), bytes = 0;
+    for (int i = 0; i < 16; i++) bytes += shape->codes_by_length[i] * (uint64_t)(i + 1);
+    return codes ? (uint32_t)(bytes * 100 / codes) : 0;
+}
+
+/* Nearly all tokens have one length. Then lanes with an even number of codes begin at the same place of the banks of
+ * shared memory, again and again. */
+static int has_one_length(const fp_column_shape *shape) {
+    uint64_t codes = count_codes(shape);
+    for (int i = 0; i < 16; i++)
+        if (shape->codes_by_length[i] > codes / 100 * 95) return 1;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- assembled */
+
+/* The same as fp_gpu_image_shape finds, from counts. */
+static uint32_t image_bytes(const fp_kernel *kernel, const fp_column_shape *shape) {
+    int halves_of_4 = kernel->max_token == 8, is_hot = kernel->home == FP_GPU_HOT;
+    uint32_t near = is_hot                       ? shape->hot_slots
+                    : kernel->home == FP_GPU_FAR ? 0
+                                                 : fp_gpu_image_slots(kernel->code_bits, shape->slots);
+    uint32_t split = is_hot ? shape->hot_slots - (halves_of_4 ? shape->hot_above_4 : shape->hot_above_8)
+                            : shape->slots - (halves_of_4 ? shape->above_4 : shape->above_8);
+    if (split > near) split = near;
+    return fp_gpu_image_size(kernel->home, kernel->code_bits, kernel->max_token, near, split);
+}
+
+fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_shape *shape,
+                                    const fastpair_gpu_info *gpu) {
+    fp_assembled_plan plan = {0};
+    uint32_t largest = shape->largest_batch[kernel->codes_per_lane];
+    if (!shape->in_classes || shape->code_bits != kernel->code_bits ||
+        shape->max_length > kernel->max_token || !largest ||
+        (kernel->home == FP_GPU_HOT && !shape->hot_slots))
+        return plan;
+    plan.image_bytes = image_bytes(kernel, shape);
+    /* Wherever in 16 bytes a batch begins, it fits. */
+    plan.staging = (largest + 30) / 16 * 16;
+    uint32_t warp_bytes = plan.staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
+    if (plan.image_bytes + warp_bytes > gpu->shared_per_block) return plan;
+    plan.warps = (gpu->shared_per_block - plan.image_bytes) / warp_bytes;
+    if (plan.warps > kernel->threads / 32) plan.warps = kernel->threads / 32;
+    plan.shared = plan.image_bytes + plan.warps * warp_bytes;
+    return plan;
+}
+
+/* An estimate of the rate, only good for comparing kernels on one column. Warps in flight hide latency up to a
+ * point; more codes a lane save the work that is done once a batch; what the tokens are like decides about the rest. */
+static uint32_t estimate(const fp_kernel *kernel, const fp_column_shape *shape,
+                         const fp_assembled_plan *plan) {
+    uint32_t mean = fp_mean_token(shape), enough = kernel->codes_per_lane == 32 ? 14 : 24;
+    uint32_t rate = 1000 * (plan->warps < enough ? plan->warps : enough) / enough;
+    if (kernel->codes_per_lane == 32 && mean < 500) rate += 100;
+    if (kernel->codes_per_lane == 32 && mean >= 950) rate -= 50;
+    if (has_one_length(shape) && kernel->store_bytes == 8) rate += 300;
+    if (has_one_length(shape) && kernel->codes_per_lane % 2) rate += 300;
+    if (!has_one_length(shape) && kernel->store_bytes == 8) rate -= 50;
+    if (kernel->home == FP_GPU_ROWS && kernel->max_token == 16) rate = mean >= 950 ? rate + 50 : rate * 4 / 5;
+    /* Gathers from global memory: L1 serves long, frequent tokens well, and short ones badly. */
+    if (kernel->home == FP_GPU_FAR) rate = mean >= 1000 ? 900 : 600;
+    if (kernel->home == FP_GPU_HOT) rate = rate * 4 / 5;
+    return rate;
+}
+
+static uint32_t select_assembled(const fp_column_shape *shape, const fastpair_gpu_info *gpu) {
+    uint32_t best = FP_KERNELS, best_rate = 0;
+    for (uint32_t i = 0; i < FP_KERNELS; i++) {
+        const fp_kernel *kernel = &fp_kernel_table()[i];
+        if (!fp_kernel_is_assembled(kernel)) continue;
+        /* Tokens of up to 8 bytes are never better off in rows of 16. */
+        if (kernel->max_token == 16 && shape->max_length <= 8) continue;
+        fp_assembled_plan plan = fp_plan_assembled(kernel, shape, gpu);
+        if (plan.warps < FEWEST_WARPS) continue;
+        uint32_t rate = estimate(kernel, shape, &plan);
+        if (rate > best_rate) best = i, best_rate = rate;
+    }
+    return best;
+}
+
+/* ---------------------------------------------------------------- staged */
 
 /* On Hopper and later a dictionary that L1 cannot hold costs a wavefront a code whatever is read, so one 16-byte read beats a
  * read and a queue. */
@@ -24,13 +113,15 @@ static int serves(const fp_kernel *kernel, const fp_column_shape *shape) {
     return shape->batch_codes && 32 * kernel->codes_per_lane % shape->batch_codes == 0;
 }
 
-uint32_t fp_select_kernel(const fp_column_shape *shape, const fastpair_gpu_info *gpu, int use_sidecar) {
+uint32_t fp_select_staged(const fp_column_shape *shape, const fastpair_gpu_info *gpu, int use_sidecar) {
     uint32_t longest = shape->max_length > 8 ? 16 : 8;
     uint32_t width = reads_whole_rows(shape, gpu) ? 16 : 8, best = FP_KERNELS, best_warps = 0;
     int best_serves = 0;
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
-        if (kernel->low_bytes != width || kernel->max_token != longest || kernel->dictionary_shared) continue;
+        if (kernel->low_bytes != width || kernel->max_token != longest || kernel->dictionary_shared ||
+            fp_kernel_is_assembled(kernel))
+            continue;
         fp_block_needs needs = {kernel->threads, fp_register_limit(kernel->threads, kernel->blocks),
                                 kernel->static_shared};
         uint32_t warps = fp_resident_blocks(gpu, &needs) * kernel->threads / 32;
@@ -44,4 +135,9 @@ uint32_t fp_select_kernel(const fp_column_shape *shape, const fastpair_gpu_info 
         }
     }
     return best == FP_KERNELS ? 0 : best;
+}
+
+uint32_t fp_select_kernel(const fp_column_shape *shape, const fastpair_gpu_info *gpu, int use_sidecar) {
+    uint32_t assembled = select_assembled(shape, gpu);
+    return assembled < FP_KERNELS ? assembled : fp_select_staged(shape, gpu, use_sidecar);
 }

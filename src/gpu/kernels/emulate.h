@@ -13,12 +13,13 @@
 #include <string.h>
 
 /* The lane that is running. */
-extern struct emulate_lane { uint32_t thread, block_x, block_y, blocks_x; } emulate_self;
+extern struct emulate_lane { uint32_t thread, block_x, block_y, blocks_x, threads; } emulate_self;
 
 typedef enum emulate_word {
     EMULATE_SHFL_UP,
     EMULATE_SHFL,
     EMULATE_BALLOT,
+    EMULATE_SAME,
     EMULATE_WARP_SYNC,
     EMULATE_BLOCK_SYNC
 } emulate_word;
@@ -32,6 +33,13 @@ void emulate_global_store(uint64_t address, const void *from, uint32_t size);
 void emulate_global_or(uint64_t address, uint32_t bits);
 void emulate_shared_load(void *to, const uint8_t *at, uint32_t size);
 void emulate_shared_store(uint8_t *at, const void *from, uint32_t size);
+/* Copies that go on by themselves: they happen when the lane waits for them, so that one nobody waits for is
+ * seen. */
+void emulate_async_load(uint8_t *to, uint64_t from, int is_there);
+void emulate_async_wait(void);
+void emulate_bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes);
+void emulate_bulk_fence(void);
+void emulate_bulk_wait(void);
 /* The block's memory: `bytes` declared, the same in all lanes, and what the launch asked for. */
 uint8_t *emulate_shared(uint32_t bytes);
 uint8_t *emulate_shared_dynamic(void);
@@ -44,6 +52,7 @@ uint8_t *emulate_shared_dynamic(void);
 
 DEVICE uint32_t lane(void) { return emulate_self.thread & 31; }
 DEVICE uint32_t thread_in_block(void) { return emulate_self.thread; }
+DEVICE uint32_t threads_in_block(void) { return emulate_self.threads; }
 DEVICE uint32_t warp_in_block(void) { return emulate_self.thread >> 5; }
 DEVICE uint32_t block_x(void) { return emulate_self.block_x; }
 DEVICE uint32_t block_y(void) { return emulate_self.block_y; }
@@ -58,6 +67,7 @@ DEVICE uint32_t warp_shfl(uint32_t value, uint32_t from, HERE) {
 DEVICE uint32_t warp_ballot(int condition, HERE) {
     return emulate_meet(EMULATE_BALLOT, condition != 0, 0, file, line);
 }
+DEVICE uint32_t warp_same(uint32_t value, HERE) { return emulate_meet(EMULATE_SAME, value, 0, file, line); }
 DEVICE void warp_sync(HERE) { emulate_meet(EMULATE_WARP_SYNC, 0, 0, file, line); }
 DEVICE void block_sync(HERE) { emulate_meet(EMULATE_BLOCK_SYNC, 0, 0, file, line); }
 
@@ -65,6 +75,13 @@ DEVICE uint32_t popcount(uint32_t value) { return (uint32_t)__builtin_popcount(v
 DEVICE uint32_t highest_bit(uint32_t value) { return 31u - (uint32_t)__builtin_clz(value); }
 DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
     return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
+}
+DEVICE uint32_t funnel_left(uint32_t low, uint32_t high, uint32_t shift) {
+    return (uint32_t)(((uint64_t)high << 32 | low) << (shift & 31) >> 32);
+}
+DEVICE uint32_t byte_of(uint32_t value, uint32_t i) { return value >> 8 * i & 255; }
+DEVICE uint32_t add_bytes(uint32_t value, uint32_t sum) {
+    return sum + byte_of(value, 0) + byte_of(value, 1) + byte_of(value, 2) + byte_of(value, 3);
 }
 DEVICE uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 DEVICE uint32_t greatest(uint32_t a, uint32_t b) { return a > b ? a : b; }
@@ -99,6 +116,15 @@ EMULATE_LOAD(shared_load16, emulate_shared_load, const uint8_t *, fp_words4, fp_
 EMULATE_STORE(shared_store1, emulate_shared_store, uint8_t *, uint8_t, uint32_t)
 EMULATE_STORE(shared_store4, emulate_shared_store, uint8_t *, uint32_t, uint32_t)
 EMULATE_STORE(shared_store8, emulate_shared_store, uint8_t *, uint64_t, uint64_t)
+EMULATE_STORE(shared_store16, emulate_shared_store, uint8_t *, fp_words4, fp_words4)
+DEVICE void async_load16(uint8_t *to, uint64_t from, int is_there) { emulate_async_load(to, from, is_there); }
+DEVICE void async_wait(void) { emulate_async_wait(); }
+DEVICE void bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes) {
+    if (lane() == 0 && bytes) emulate_bulk_store(to, from, bytes);
+}
+DEVICE void bulk_fence(void) { emulate_bulk_fence(); }
+DEVICE void bulk_wait_read(void) { emulate_bulk_wait(); }
+DEVICE void bulk_wait(void) { emulate_bulk_wait(); }
 DEVICE void global_or4(uint64_t address, uint32_t bits) { emulate_global_or(address, bits); }
 
 #endif

@@ -5,6 +5,7 @@
  *   -DFP_ONLY_THREADS=256   of either, blocks of this many threads alone: parts compile side by side
  *
  * All kernels take an fp_gpu_launch by value; those that need more take it as a second parameter. */
+#include "assembled.cuh"
 #include "positions.cuh"
 #include "row_offsets.cuh"
 #include "staged.cuh"
@@ -43,6 +44,10 @@
     IF_T##T(KERNEL(T, B) fp_shared8_k##K##_t##T##_b##B(LAUNCH, uint32_t shared_slots) {                      \
         staged_shared_kernel<K, 8, 8, 0, T, B>(&launch, shared_slots);                                       \
     })
+#define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                                    \
+    KERNEL(T, 1) fp_assembled_k##K##_b##BITS##_l##L##_##D##_s##S##_t##T(LAUNCH) {                            \
+        assembled_kernel<K, BITS, L, FP_GPU_##D, S>(&launch);                                                \
+    }
 #include "variants.def"
 
 KERNEL(FP_POSITIONS_THREADS, 4) fp_measure_batches(LAUNCH, uint32_t codes_per_lane) {

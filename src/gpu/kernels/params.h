@@ -36,7 +36,8 @@ typedef struct fp_gpu_chunk {
     uint64_t row_count;
     uint64_t first_row_slot; /* index of the chunk's first entry in the row-offset output */
     uint64_t column_offset;  /* of the chunk's first byte within its column: what row offsets count from */
-    uint64_t reserved[2];
+    uint32_t first_batch;    /* in the count of fp_gpu_group; not used by kernels without groups */
+    uint32_t reserved[3];
 } fp_gpu_chunk;
 
 /* One dictionary, in device memory; the table lies at a multiple of 16. Planes are zero-padded, 16-byte
@@ -71,11 +72,41 @@ typedef struct fp_gpu_work {
     uint8_t code_bits;
     uint8_t place_shift;
     uint8_t place_each; /* entries that make up one of the kernel's batches */
-    uint8_t reserved[5];
+    uint8_t reserved;
+    uint32_t first_batch; /* the chunk's, in the count of fp_gpu_group */
 } fp_gpu_work;
 
+/* Chunks that follow each other and share a dictionary, for kernels whose blocks stay on their
+ * multiprocessor: what a block copies to shared memory and which batches there are. Batches of all chunks of
+ * a launch are counted through, for the kernel's batch size. In device memory, one entry a group, at a
+ * multiple of 16. 64 bytes. */
+typedef struct fp_gpu_group {
+    uint64_t image;              /* lengths by class, then tokens (image.h), 16-byte aligned */
+    uint64_t cold;               /* rows of all tokens, as long as the kernel's longest */
+    uint32_t image_bytes;        /* whole 16-byte units */
+    uint32_t slots, near, split; /* as in fp_gpu_image */
+    uint32_t first_batch, end_batch;
+    uint32_t blocks;  /* that share the work */
+    uint32_t staging; /* bytes of a warp's buffer, whole 16-byte units: the largest batch fits wherever it
+                         begins */
+    uint32_t reserved[4];
+} fp_gpu_group;
+
+/* A chunk number for every so many batches, to find a batch's chunk. */
+#define FP_GPU_TILE_BATCHES 64u
+
+/* Codes with the same code >> FP_GPU_CLASS_SHIFT are of one length. Lengths less one are nibbles of a table,
+ * the first in the low half of the first byte. For kernels with tokens of at most 8 bytes, a nibble of 8 or
+ * more marks codes behind the dictionary's last. */
+#define FP_GPU_CLASS_SHIFT(bits) ((bits) <= 14 ? (bits)-8 : 6)
+#define FP_GPU_CLASS_TABLE(bits) (1 << ((bits)-FP_GPU_CLASS_SHIFT(bits)) >> 1)
+#define FP_GPU_NO_CLASS          15u
+
+/* A warp's buffer for the codes of a batch; lanes that are not aligned read a word more. */
+#define FP_GPU_CODE_BUFFER(codes_per_lane, bits) ((codes_per_lane) * (bits)*4 + 16)
+
 /* So many fit the 4 KiB that all drivers and devices allow for parameters. */
-#define FP_GPU_WORK_CHUNKS 48u
+#define FP_GPU_WORK_CHUNKS 49u
 
 /* The parameters of a launch, passed by value. Blocks with blockIdx.y = c work on chunk first_chunk + c. */
 typedef struct fp_gpu_launch {
@@ -91,6 +122,12 @@ typedef struct fp_gpu_launch {
     /* 1: decode kernels take chunk first_chunk + c from work[c], for at most FP_GPU_WORK_CHUNKS chunks; 0:
      * from the tables. The kernels beside them always use the tables. */
     uint32_t has_work;
+    /* Kernels that work on groups: */
+    uint64_t groups;                 /* device address of the fp_gpu_group table */
+    uint64_t tiles;                  /* of a chunk number, 4 bytes, for each FP_GPU_TILE_BATCHES batches */
+    uint32_t first_group;            /* blocks with blockIdx.y = g work on group first_group + g */
+    uint32_t first_batch, end_batch; /* and on no batches but these */
+    uint32_t chunk_count;            /* of this launch */
     fp_gpu_work work[FP_GPU_WORK_CHUNKS];
 } fp_gpu_launch;
 
@@ -104,7 +141,7 @@ typedef struct fp_gpu_launch {
 #define FP_GPU_ASSERT _Static_assert
 #endif
 FP_GPU_ASSERT(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 && sizeof(fp_gpu_work) == 80 &&
-                  sizeof(fp_gpu_launch) == 64 + 80 * FP_GPU_WORK_CHUNKS,
+                  sizeof(fp_gpu_group) == 64 && sizeof(fp_gpu_launch) == 96 + 80 * FP_GPU_WORK_CHUNKS,
               "host and device must agree on these sizes");
 FP_GPU_ASSERT(sizeof(fp_gpu_launch) <= 4096 - 8, "and a kernel may have a second parameter");
 

@@ -42,10 +42,12 @@ DEVICE void measure_batches(const fp_gpu_launch *launch, uint32_t codes_per_lane
     fp_lane_input in = input_open(chunk.codes, chunk.count, sizes.word[3], launch->widened);
     uint64_t nibbles = words_low(sizes);
     uint32_t left = chunk.count - 32 * codes_per_lane * batch, bytes = 0;
-    UNROLL for (uint32_t k = 0; k < 8; k++) {
-        if (k < codes_per_lane && 32 * k + lane() < left) {
-            uint32_t code = least(input_code_guarded(&in, batch * codes_per_lane + k), sizes.word[2] - 1);
-            bytes += ((global_load1(nibbles + (code >> 1)) >> (code & 1) * 4) & 15) + 1;
+    for (uint32_t first = 0; first < codes_per_lane; first += 8) {
+        UNROLL for (uint32_t k = first; k < first + 8; k++) {
+            if (k < codes_per_lane && 32 * k + lane() < left) {
+                uint32_t code = least(input_code_guarded(&in, batch * codes_per_lane + k), sizes.word[2] - 1);
+                bytes += ((global_load1(nibbles + (code >> 1)) >> (code & 1) * 4) & 15) + 1;
+            }
         }
     }
     bytes = warp_inclusive_sum(bytes);

@@ -29,6 +29,7 @@ typedef struct fp_words4 {
 /* ---------------------------------------------------------------- where am I */
 DEVICE uint32_t lane(void) { return threadIdx.x & 31; }
 DEVICE uint32_t thread_in_block(void) { return threadIdx.x; }
+DEVICE uint32_t threads_in_block(void) { return blockDim.x; }
 DEVICE uint32_t warp_in_block(void) { return threadIdx.x >> 5; }
 DEVICE uint32_t block_x(void) { return blockIdx.x; }
 DEVICE uint32_t block_y(void) { return blockIdx.y; }
@@ -43,6 +44,9 @@ DEVICE uint32_t warp_shfl_up(uint32_t value, uint32_t distance) {
 DEVICE uint32_t warp_shfl(uint32_t value, uint32_t from) { return __shfl_sync(ALL_LANES, value, from); }
 /* Bit i is set where lane i's condition holds. */
 DEVICE uint32_t warp_ballot(int condition) { return __ballot_sync(ALL_LANES, condition); }
+/* A value that is the same in all lanes, in a form that tells the compiler so: what it decides is then
+ * decided once for the warp, and addresses made of it are kept once. */
+DEVICE uint32_t warp_same(uint32_t value) { return __shfl_sync(ALL_LANES, value, 0); }
 DEVICE void warp_sync(void) { __syncwarp(); }
 DEVICE void block_sync(void) { __syncthreads(); }
 
@@ -54,6 +58,13 @@ DEVICE uint32_t highest_bit(uint32_t value) { return 31u - (uint32_t)__clz((int)
 DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
     return __funnelshift_r(low, high, shift);
 }
+/* The upper word of high:low << shift; of shift, the lowest five bits count. */
+DEVICE uint32_t funnel_left(uint32_t low, uint32_t high, uint32_t shift) {
+    return __funnelshift_l(low, high, shift);
+}
+DEVICE uint32_t byte_of(uint32_t value, uint32_t i) { return __byte_perm(value, 0, 0x4440 + i); }
+/* sum plus the four bytes of value */
+DEVICE uint32_t add_bytes(uint32_t value, uint32_t sum) { return __dp4a(value, 0x01010101u, sum); }
 DEVICE uint32_t least(uint32_t a, uint32_t b) { return min(a, b); }
 DEVICE uint32_t greatest(uint32_t a, uint32_t b) { return max(a, b); }
 DEVICE uint64_t least64(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -96,6 +107,48 @@ DEVICE fp_words4 shared_load16(const uint8_t *at) {
 DEVICE void shared_store1(uint8_t *at, uint32_t value) { *at = (uint8_t)value; }
 DEVICE void shared_store4(uint8_t *at, uint32_t value) { *(uint32_t *)at = value; }
 DEVICE void shared_store8(uint8_t *at, uint64_t value) { *(uint64_t *)at = value; }
+DEVICE void shared_store16(uint8_t *at, fp_words4 value) {
+    *(uint4 *)at = make_uint4(value.word[0], value.word[1], value.word[2], value.word[3]);
+}
+
+/* ---------------------------------------------------------------- copies that go on by themselves */
+/* From global to shared memory, 16 bytes, or zeros if they are not there; done when async_wait of the same
+ * lane returns. */
+DEVICE void async_load16(uint8_t *to, uint64_t from, int is_there) {
+    asm volatile(
+        "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
+        "l"(from), "r"(is_there ? 16 : 0)
+        : "memory");
+}
+DEVICE void async_wait(void) { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+/* From shared to global memory, whole 16-byte units. All lanes give the same arguments. Lanes that wrote the
+ * bytes have called bulk_fence and then warp_sync; the bytes are read when bulk_wait_read and a warp_sync
+ * have passed, and written when bulk_wait has. Devices before Hopper copy at once, all lanes together. */
+#if __CUDA_ARCH__ >= 900
+DEVICE void bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes) {
+    if (lane() == 0 && bytes)
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n\t"
+                     "cp.async.bulk.commit_group;" ::"l"(to),
+                     "r"((uint32_t)__cvta_generic_to_shared(from)), "r"(bytes)
+                     : "memory");
+}
+DEVICE void bulk_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+DEVICE void bulk_wait_read(void) {
+    if (lane() == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+DEVICE void bulk_wait(void) {
+    if (lane() == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+#else
+DEVICE void bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes) {
+    for (uint32_t at = 16 * lane(); at < bytes; at += 16 * 32)
+        global_store16(to + at, shared_load16(from + at));
+}
+DEVICE void bulk_fence(void) {}
+DEVICE void bulk_wait_read(void) {}
+DEVICE void bulk_wait(void) {}
+#endif
 
 #endif
 

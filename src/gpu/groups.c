@@ -1,0 +1,213 @@
+/* groups.c - which kernel decodes which chunks, and what assembled kernels need besides. In: the chunks of a batch. Out: groups of
+ * chunks that share a dictionary, each with a kernel; tables of groups and tiles, images of dictionaries. A column's chunks are one
+ * group unless its dictionary changes, so a batch has hardly more groups than columns. */
+#include "batch.h"
+
+#include "sidecar.h"
+
+#include <string.h>
+
+/* Batches that make it worthwhile for one more block to copy a dictionary. */
+#define BATCHES_A_BLOCK 8u
+
+/* ---------------------------------------------------------------- shapes */
+
+/* Slots, of the first `end`, from the first on whose token is longer than `length`. */
+static uint32_t slots_above(const fp_dict *dict, uint32_t end, uint32_t length) {
+    for (uint32_t r = 0; r < dict->run_count && dict->runs[r].first_code < end; r++)
+        if (dict->runs[r].length > length) return end - dict->runs[r].first_code;
+    return 0;
+}
+
+/* The most bytes in `each` sidecar batches that follow each other from a multiple of `each` on. The sidecar is not to
+ * be trusted: kernels check against what comes out of this. */
+static uint64_t largest_in_chunk(const fp_batch_chunk *placed, uint32_t each) {
+    const fp_chunk *chunk = placed->chunk;
+    const uint8_t *sidecar = fp_chunk_section(chunk, placed->block, FP_SECTION_SIDECAR);
+    uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes), most = 0, begin = 0;
+    for (uint64_t k = each; begin <= chunk->decoded_bytes; k += each) {
+        uint64_t end = k < batches ? fp_sidecar_position(sidecar, batches, chunk->group_batches, k)
+                                   : chunk->decoded_bytes;
+        if (end > begin && end - begin > most) most = end - begin;
+        if (k >= batches) break;
+        begin = end;
+    }
+    return most;
+}
+
+/* For all K that the table has and that the chunks' sidecars serve. */
+static void find_largest_batches(const fastpair_gpu_batch *batch, const fp_batch_group *group,
+                                 fp_column_shape *shape) {
+    for (uint32_t i = 0; i < FP_KERNELS; i++) {
+        const fp_kernel *kernel = &fp_kernel_table()[i];
+        uint32_t lane_codes = kernel->codes_per_lane;
+        if (!fp_kernel_is_assembled(kernel) || shape->largest_batch[lane_codes]) continue;
+        uint64_t most = 0, limit = 32ull * lane_codes * shape->max_length;
+        for (uint64_t c = group->first_chunk; c < group->end_chunk; c++) {
+            const fp_batch_chunk *placed = &batch->chunks[c];
+            if (!placed->chunk->coded) continue;
+            uint32_t batch_codes = placed->chunk->batch_codes;
+            uint64_t here = 32 * lane_codes % batch_codes
+                                ? limit
+                                : largest_in_chunk(placed, 32 * lane_codes / batch_codes);
+            if (here > most) most = here;
+        }
+        shape->largest_batch[lane_codes] = (uint32_t)(most < limit ? most : limit);
+    }
+}
+
+static fp_column_shape shape_of(const fastpair_gpu_batch *batch, const fp_batch_group *group) {
+    const fp_dict *dict = batch->dicts[group->dict];
+    fp_column_shape shape = {.code_bits = dict->code_bits,
+                             .max_length = fp_planes_describe(dict, 0).max_length,
+                             .slots = dict->code_slots,
+                             .hot_slots = dict->hot_slots};
+    int is_first = 1;
+    for (uint64_t i = group->first_chunk; i < group->end_chunk; i++) {
+        const fp_chunk *chunk = batch->chunks[i].chunk;
+        if (!chunk->coded) continue;
+        if (is_first) shape.batch_codes = chunk->batch_codes;
+        if (shape.batch_codes != chunk->batch_codes) shape.batch_codes = 0;
+        is_first = 0;
+        for (int length = 0; length < 16; length++) shape.codes_by_length[length] += chunk->by_length[length];
+    }
+    shape.in_classes = dict->order == 1 && dict->code_bits >= 9 &&
+                       dict->class_shift >= (uint32_t)FP_GPU_CLASS_SHIFT(dict->code_bits);
+    if (!shape.in_classes) return shape;
+    shape.above_4 = slots_above(dict, dict->code_slots, 4);
+    shape.above_8 = slots_above(dict, dict->code_slots, 8);
+    shape.hot_above_4 = slots_above(dict, dict->hot_slots, 4);
+    shape.hot_above_8 = slots_above(dict, dict->hot_slots, 8);
+    find_largest_batches(batch, group, &shape);
+    return shape;
+}
+
+/* ---------------------------------------------------------------- groups */
+
+/* Cuts the list of chunks where the dictionary changes. */
+static void divide(fastpair_gpu_batch *batch) {
+    int open = 0; /* the last group has a coded chunk, and so a dictionary */
+    for (uint64_t i = 0; i < batch->chunk_count; i++) {
+        uint32_t dict = batch->dict_of_chunk[i];
+        int coded = batch->chunks[i].chunk->coded;
+        if (!batch->group_count || (coded && open && batch->groups[batch->group_count - 1].dict != dict)) {
+            batch->groups[batch->group_count++] = (fp_batch_group){.first_chunk = i};
+            open = 0;
+        }
+        fp_batch_group *group = &batch->groups[batch->group_count - 1];
+        if (coded) group->dict = dict, open = 1;
+        group->end_chunk = i + 1;
+        batch->chunks[i].group = (uint32_t)(batch->group_count - 1);
+    }
+}
+
+/* A kernel asked for by name must suit the tokens and what shared memory there is. */
+static fastpair_status check_kernel(const fastpair_gpu_batch *batch, const fp_batch_group *group,
+                                    const fp_column_shape *shape, fastpair_error *error) {
+    const fp_kernel *kernel = fp_group_kernel(group);
+    int suits = shape->max_length <= kernel->max_token &&
+                kernel->static_shared + fp_kernel_dynamic_shared(kernel, batch->most_slots) <=
+                    batch->gpu->info.shared_per_block;
+    if (fp_kernel_is_assembled(kernel)) suits = group->plan.warps > 0;
+    return suits
+               ? FASTPAIR_OK
+               : fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                         "kernel \"%s\" cannot decode these columns: tokens of %u bytes, %u-bit codes, %u of "
+                         "them, %u hot",
+                         kernel->name, shape->max_length, shape->code_bits, shape->slots, shape->hot_slots);
+}
+
+fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int regenerate,
+                               fastpair_error *error) {
+    fastpair_status status = FASTPAIR_OK;
+    uint64_t batches = 0;
+    batch->groups = fp_allocate_zero(&batch->allocator, batch->chunk_count, sizeof *batch->groups);
+    if (!batch->groups) return fp_fail_memory(error, batch->chunk_count * sizeof *batch->groups);
+    for (uint64_t d = 0; d < batch->dict_count; d++)
+        if (batch->dicts[d]->code_slots > batch->most_slots) batch->most_slots = batch->dicts[d]->code_slots;
+    divide(batch);
+    for (uint64_t g = 0; g < batch->group_count && !status; g++) {
+        fp_batch_group *group = &batch->groups[g];
+        if (batch->dict_count) {
+            fp_column_shape shape = shape_of(batch, group);
+            group->kernel =
+                kernel < FP_KERNELS ? kernel : fp_select_kernel(&shape, &batch->gpu->info, !regenerate);
+            if (fp_kernel_is_assembled(fp_group_kernel(group)))
+                group->plan = fp_plan_assembled(fp_group_kernel(group), &shape, &batch->gpu->info);
+            status = check_kernel(batch, group, &shape, error);
+        }
+        int counts = fp_kernel_is_assembled(fp_group_kernel(group));
+        for (uint64_t i = group->first_chunk; i < group->end_chunk; i++) {
+            batch->chunks[i].first_batch = (uint32_t)batches;
+            if (counts && batch->chunks[i].chunk->coded)
+                batches += fp_kernel_batches(batch->chunks[i].chunk, fp_group_kernel(group)->codes_per_lane);
+        }
+        group->end_batch = (uint32_t)batches;
+        if (!status && counts)
+            status = fp_planes_image(batch->dicts[group->dict], fp_group_kernel(group), &group->image, NULL,
+                                     &batch->allocator, error);
+    }
+    if (!status && batches > UINT32_MAX)
+        status = fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION, "too many codes for one batch");
+    return status;
+}
+
+/* ---------------------------------------------------------------- tables */
+
+static uint64_t tile_count(const fastpair_gpu_batch *batch) {
+    uint32_t batches = batch->group_count ? batch->groups[batch->group_count - 1].end_batch : 0;
+    return batches ? batches / FP_GPU_TILE_BATCHES + 1 : 0;
+}
+
+uint64_t fp_groups_place(fastpair_gpu_batch *batch, uint64_t offset) {
+    batch->group_table = offset;
+    batch->tile_table = fp_device_align(offset + batch->group_count * sizeof(fp_gpu_group));
+    offset = fp_device_align(batch->tile_table + tile_count(batch) * sizeof(uint32_t));
+    for (uint64_t g = 0; g < batch->group_count; g++) {
+        if (!batch->groups[g].image.bytes) continue;
+        batch->groups[g].image_offset = offset;
+        offset = fp_device_align(offset + batch->groups[g].image.bytes);
+    }
+    return offset;
+}
+
+fastpair_status fp_groups_write_images(fastpair_gpu_batch *batch, fastpair_error *error) {
+    fastpair_status status = FASTPAIR_OK;
+    for (uint64_t g = 0; g < batch->group_count && !status; g++) {
+        fp_batch_group *group = &batch->groups[g];
+        if (group->image.bytes)
+            status = fp_planes_image(batch->dicts[group->dict], fp_group_kernel(group), &group->image,
+                                     batch->tables + group->image_offset, &batch->allocator, error);
+    }
+    return status;
+}
+
+void fp_groups_write_tables(fastpair_gpu_batch *batch, uint64_t device_memory) {
+    uint64_t chunk = 0;
+    for (uint64_t g = 0; g < batch->group_count; g++) {
+        const fp_batch_group *group = &batch->groups[g];
+        const fp_kernel *kernel = fp_group_kernel(group);
+        if (!group->image.bytes) continue;
+        const fp_gpu_dict dict =
+            fp_planes_describe(batch->dicts[group->dict], device_memory + batch->plane_offset[group->dict]);
+        uint32_t first = batch->chunks[group->first_chunk].first_batch;
+        fp_gpu_group entry = {.image = device_memory + group->image_offset,
+                              .cold = kernel->max_token == 16 ? dict.rows16 : dict.low8,
+                              .image_bytes = group->image.bytes,
+                              .slots = group->image.slots,
+                              .near = group->image.near,
+                              .split = group->image.split,
+                              .first_batch = first,
+                              .end_batch = group->end_batch,
+                              .blocks = (group->end_batch - first) / BATCHES_A_BLOCK + 1,
+                              .staging = group->plan.staging};
+        memcpy(batch->tables + batch->group_table + g * sizeof entry, &entry, sizeof entry);
+    }
+    for (uint64_t t = 0; t < tile_count(batch); t++) {
+        while (chunk + 1 < batch->chunk_count &&
+               batch->chunks[chunk + 1].first_batch <= t * FP_GPU_TILE_BATCHES)
+            chunk++;
+        uint32_t number = (uint32_t)chunk;
+        memcpy(batch->tables + batch->tile_table + t * sizeof number, &number, sizeof number);
+    }
+}

@@ -1,0 +1,365 @@
+/* assembled.cuh - our decoder, one function a stage. In: packed codes in length classes, a dictionary made
+ * for shared memory, an output position for each batch. Out: the tokens, back to back, in global memory.
+ *
+ * A warp takes a batch of 32 * K codes, and a lane K codes that follow each other. The trick: a lane puts its
+ * tokens together in registers and stores whole aligned words, so that what the paper's decoder does with
+ * sixteen stores takes two or three. A block stays on its multiprocessor, copies the dictionary there once
+ * and goes through many batches; while it works on one, the codes of the next are on their way. Refuses,
+ * writing nothing: a batch with a code behind the dictionary's last class, one that does not end where the
+ * next one begins, one larger than the host was told. */
+#ifndef FP_GPU_ASSEMBLED_CUH
+#define FP_GPU_ASSEMBLED_CUH
+
+#include "chunk.cuh"
+#include "image.h"
+
+/* K codes of BITS bits a lane; tokens of at most L bytes, 8 or 16; where they are (D, an fp_gpu_home); bytes
+ * that a lane collects before it stores them (S, 4 or 8). */
+template <int K, int BITS, int L, int D, int S> struct assembled_shape {
+    static_assert(BITS >= 9 && BITS <= 16 && (L == 8 || L == 16), "what files have");
+    static_assert((S == 4 || S == 8) && K >= S, "every lane that has all its codes fills a unit");
+    static_assert(K * BITS % 4 == 0, "a batch begins at a multiple of 16 bytes");
+    enum {
+        codes = 32 * K,
+        lane_bits = K * BITS,
+        lane_words = (lane_bits + 31) / 32,
+        aligned = lane_bits % 32 == 0, /* every lane's codes begin with a word */
+        batch_bytes = lane_bits * 4,
+        code_bytes = FP_GPU_CODE_BUFFER(K, BITS),
+        class_shift = FP_GPU_CLASS_SHIFT(BITS),
+        token_words = L / 4,
+        unit_words = S / 4,
+        units = L / S,
+    };
+};
+
+/* ---------------------------------------------------------------- where things are */
+
+/* What a block knows about its dictionary; the same in all its threads. */
+typedef struct assembled_dict {
+    const uint8_t *lengths, *tokens; /* in shared memory */
+    const uint8_t *halves;           /* where second halves would begin if the first code had one */
+    uint64_t cold;
+    uint32_t slots, near, split;
+} assembled_dict;
+
+/* A batch that is under way. */
+typedef struct assembled_batch {
+    uint64_t out;  /* address of the chunk's first byte */
+    uint32_t left; /* codes from the batch's first to the chunk's last */
+    uint32_t end;  /* decoded bytes of the chunk */
+    uint32_t in_chunk;
+    chunk_place place;
+} assembled_batch;
+
+/* Bits first .. first + count - 1 of a lane's packed codes. */
+DEVICE uint32_t assembled_bits(const uint32_t *words, int first, int count) {
+    int i = first / 32, shift = first % 32;
+    uint32_t value = shift + count <= 32 ? words[i] >> shift : funnel_right(words[i], words[i + 1], shift);
+    return count == 32 ? value : value & ((1u << count) - 1);
+}
+
+/* Code k times 2^scale, at no more cost than the code. */
+template <int BITS> DEVICE uint32_t assembled_scaled(const uint32_t *words, int k, int scale) {
+    int bit = k * BITS, i = bit / 32, shift = bit % 32;
+    uint32_t value = shift + BITS > 32 ? funnel_right(words[i], words[i + 1], (uint32_t)(shift - scale))
+                     : shift >= scale  ? words[i] >> (shift - scale)
+                                       : words[i] << (scale - shift);
+    return value & (((1u << BITS) - 1) << scale);
+}
+
+/* ---------------------------------------------------------------- the stages */
+
+/* fetch: starts copying a batch's codes to shared memory, and reads where its bytes go. */
+template <class shape, int K, int BITS>
+DEVICE assembled_batch assembled_fetch(const fp_gpu_launch *launch, uint32_t number, uint32_t *chunk,
+                                       uint8_t *codes) {
+    *chunk = chunk_find(launch, number, *chunk);
+    chunk_codes c = chunk_codes_open<K>(launch, *chunk);
+    assembled_batch batch;
+    batch.in_chunk = number - c.first_batch;
+    batch.out = c.out;
+    batch.left = c.count - batch.in_chunk * shape::codes;
+    batch.end = c.places.end;
+    uint64_t from = c.codes + (uint64_t)batch.in_chunk * shape::batch_bytes;
+    uint32_t there = (least(batch.left, shape::codes) * BITS + 127) / 128;
+    UNROLL for (uint32_t r = 0; r < (shape::batch_bytes / 16 + 31) / 32; r++) {
+        uint32_t unit = 32 * r + lane();
+        if (unit < shape::batch_bytes / 16) async_load16(codes + 16 * unit, from + 16 * unit, unit < there);
+    }
+    batch.place = chunk_read_place(&c.places, batch.in_chunk);
+    return batch;
+}
+
+/* input: this lane's codes, still packed. */
+template <class shape> DEVICE void assembled_input(const uint8_t *codes, uint32_t *words) {
+    if (shape::aligned) {
+        const uint8_t *at = codes + lane() * (shape::lane_words * 4);
+        UNROLL for (int i = 0; i < shape::lane_words;) {
+            if (shape::lane_words % 4 == 0) {
+                fp_words4 four = shared_load16(at + 4 * i);
+                UNROLL for (int j = 0; j < 4; j++) words[i + j] = four.word[j];
+                i += 4;
+            } else if (shape::lane_words % 2 == 0) {
+                uint64_t two = shared_load8(at + 4 * i);
+                words[i] = (uint32_t)two;
+                words[i + 1] = (uint32_t)(two >> 32);
+                i += 2;
+            } else {
+                words[i] = shared_load4(at + 4 * i);
+                i += 1;
+            }
+        }
+    } else {
+        uint32_t bit = lane() * shape::lane_bits;
+        const uint8_t *at = codes + bit / 32 * 4;
+        UNROLL for (int i = 0; i <= shape::lane_words; i++) words[i] = shared_load4(at + 4 * i);
+        UNROLL for (int i = 0; i < shape::lane_words; i++) words[i] =
+            funnel_right(words[i], words[i + 1], bit % 32);
+    }
+}
+
+/* measure: lengths of the K tokens, a byte each, four to a word; a length follows from the class of a code.
+ * Returns whether a code is behind the last class. */
+template <class shape, int K, int BITS, int L>
+DEVICE int assembled_measure(const assembled_dict *dict, const uint32_t *words, uint32_t left,
+                             uint32_t *lengths) {
+    enum { class_bits = BITS - shape::class_shift };
+    uint32_t all = 0, largest = 0;
+    UNROLL for (int k = 0; k < K; k++) {
+        /* Eight classes to a word of the table. */
+        int first = k * BITS + shape::class_shift;
+        uint32_t eight = shared_load4(dict->lengths + assembled_bits(words, first + 3, class_bits - 3) * 4);
+        uint32_t nibble = eight >> assembled_bits(words, first, 3) * 4 & 15;
+        lengths[k / 4] = k % 4 ? lengths[k / 4] + (nibble << 8 * (k % 4)) : nibble;
+    }
+    if (L == 8) {
+        UNROLL for (int i = 0; i < (K + 3) / 4; i++) all |= lengths[i];
+    } else if (dict->slots < 1u << BITS) {
+        UNROLL for (int k = 0; k < K; k++) largest = greatest(largest, assembled_bits(words, k * BITS, BITS));
+    }
+    UNROLL for (int i = 0; i < (K + 3) / 4; i++) {
+        lengths[i] += 0x01010101u;
+        /* Bytes that stand for no token. */
+        if (4 * i + 4 > K) lengths[i] &= 0xffffffffu >> 8 * (4 * i + 4 - K);
+    }
+    if (left < shape::codes) {
+        uint32_t mine = lane() * K < left ? left - lane() * K : 0;
+        UNROLL for (int k = 0; k < K; k++) {
+            if ((uint32_t)k >= mine) lengths[k / 4] &= ~(0xffu << 8 * (k % 4));
+        }
+    }
+    return (all & 0x08080808u) != 0 || largest >= dict->slots;
+}
+
+/* The sum of K bytes. */
+template <int K> DEVICE uint32_t assembled_sum(const uint32_t *lengths) {
+    uint32_t sum = 0;
+    UNROLL for (int i = 0; i < (K + 3) / 4; i++) sum = add_bytes(lengths[i], sum);
+    return sum;
+}
+
+/* Halves of a token from shared memory: L / 2 bytes each. */
+template <int L> DEVICE void assembled_half(const uint8_t *at, uint32_t *words) {
+    if (L == 8) {
+        words[0] = shared_load4(at);
+    } else {
+        uint64_t half = shared_load8(at);
+        words[0] = (uint32_t)half;
+        words[L / 8 - 1] = (uint32_t)(half >> 32);
+    }
+}
+
+/* A row from shared or global memory. */
+template <int L> DEVICE void assembled_row(const uint8_t *near_at, uint64_t far_at, uint32_t *words) {
+    if (L == 8) {
+        uint64_t row = near_at ? shared_load8(near_at) : global_load8(far_at);
+        words[0] = (uint32_t)row;
+        words[1] = (uint32_t)(row >> 32);
+    } else {
+        fp_words4 row = near_at ? shared_load16(near_at) : global_load16(far_at);
+        UNROLL for (int i = 0; i < L / 4; i++) words[i] = row.word[i];
+    }
+}
+
+/* Token k: L bytes, zero-padded. */
+template <int BITS, int L, int D>
+DEVICE void assembled_token(const assembled_dict *dict, const uint32_t *words, int k, uint32_t *token) {
+    enum { row_scale = L == 16 ? 4 : 3, half_scale = row_scale - 1 };
+    if (D == FP_GPU_ROWS) {
+        assembled_row<L>(dict->tokens + assembled_scaled<BITS>(words, k, row_scale), 0, token);
+    } else if (D == FP_GPU_FAR) {
+        assembled_row<L>(0, dict->cold + assembled_scaled<BITS>(words, k, row_scale), token);
+    } else {
+        uint32_t at = assembled_scaled<BITS>(words, k, half_scale);
+        if (D == FP_GPU_SPLIT || at < dict->near << half_scale) {
+            UNROLL for (int i = L / 8; i < L / 4; i++) token[i] = 0;
+            assembled_half<L>(dict->tokens + at, token);
+            if (at >= dict->split << half_scale) assembled_half<L>(dict->halves + at, token + L / 8);
+        } else {
+            assembled_row<L>(0, dict->cold + 2 * (uint64_t)at, token);
+        }
+    }
+}
+
+/* What a lane has after its last token: bytes that do not fill a unit. */
+template <class shape> struct assembled_rest {
+    uint32_t word[shape::unit_words];
+    uint32_t at;  /* where the unit belongs, in shared memory */
+    uint32_t end; /* where the lane's bytes end */
+};
+
+DEVICE void assembled_store(uint8_t *at, const uint32_t *unit, int words) {
+    if (words == 1)
+        shared_store4(at, unit[0]);
+    else
+        shared_store8(at, (uint64_t)unit[words - 1] << 32 | unit[0]);
+}
+
+/* assemble: this lane's tokens, from byte `position` of shared memory on. All units that they fill are
+ * stored; the first one lacks what the lane below has of it. */
+template <class shape, int K, int BITS, int L, int D>
+DEVICE assembled_rest<shape> assembled_assemble(const assembled_dict *dict, const uint32_t *words,
+                                                const uint32_t *lengths, uint32_t position, uint8_t *shared) {
+    enum { TW = shape::token_words, UW = shape::unit_words, S = 4 * UW };
+    assembled_rest<shape> rest;
+    UNROLL for (int i = 0; i < UW; i++) rest.word[i] = 0;
+    rest.end = position;
+    rest.at = position & ~(S - 1u);
+    UNROLL for (int k = 0; k < K; k++) {
+        uint32_t token[TW], moved[TW + UW];
+        assembled_token<BITS, L, D>(dict, words, k, token);
+        uint32_t shift = rest.end * 8;
+        moved[0] = funnel_left(0, token[0], shift);
+        UNROLL for (int i = 1; i < TW; i++) moved[i] = funnel_left(token[i - 1], token[i], shift);
+        moved[TW] = funnel_left(token[TW - 1], 0, shift);
+        if (UW == 2) {
+            int odd = rest.end & 4; /* the token begins in the unit's second word */
+            moved[TW + UW - 1] = odd ? moved[TW] : 0;
+            UNROLL for (int i = TW; i > 0; i--) moved[i] = odd ? moved[i - 1] : moved[i];
+            moved[0] = odd ? 0 : moved[0];
+        }
+        UNROLL for (int i = 0; i < UW; i++) moved[i] |= rest.word[i];
+        rest.end += byte_of(lengths[k / 4], k % 4);
+        uint32_t filled = rest.end - rest.at;
+        UNROLL for (int i = 0; i < UW; i++) rest.word[i] = moved[i];
+        UNROLL for (int u = 0; u < shape::units; u++) {
+            int full = filled >= (uint32_t)(u + 1) * S;
+            if (full) assembled_store(shared + rest.at + u * S, moved + u * UW, UW);
+            UNROLL for (int i = 0; i < UW; i++) rest.word[i] = full ? moved[(u + 1) * UW + i] : rest.word[i];
+        }
+        rest.at = rest.end & ~(S - 1u);
+    }
+    return rest;
+}
+
+/* join: units that two lanes share. `last` is the last lane with codes. A lane that has all its codes fills a
+ * unit, so its first unit is stored already; only the last lane's may still be its rest. */
+template <class shape>
+DEVICE void assembled_join(uint8_t *shared, uint32_t position, uint32_t last, assembled_rest<shape> rest) {
+    enum { UW = shape::unit_words };
+    uint32_t first = position & ~(4u * UW - 1), below[UW];
+    UNROLL for (int i = 0; i < UW; i++) below[i] = warp_shfl_up(rest.word[i], 1);
+    if (lane() > 0 && lane() <= last && position != first) {
+        UNROLL for (int i = 0; i < UW; i++) {
+            uint32_t stored = rest.at != first ? shared_load4(shared + first + 4 * i) : rest.word[i];
+            rest.word[i] = rest.at != first ? rest.word[i] : stored | below[i];
+            below[i] |= stored;
+        }
+        if (rest.at != first) assembled_store(shared + first, below, UW);
+    }
+    if (lane() == last && rest.end != rest.at) assembled_store(shared + rest.at, rest.word, UW);
+}
+
+/* drain: `total` bytes from `from` to `out`, which have the same distance from a 16-byte boundary. Single
+ * bytes up to the first boundary and behind the last one, so that no other batch's bytes are touched. */
+DEVICE void assembled_drain(const uint8_t *from, uint64_t out, uint32_t total) {
+    uint32_t head = least((0u - (uint32_t)out) & 15, total), body = (total - head) & ~15u, tail = head + body;
+    bulk_store(out + head, from + head, body);
+    uint32_t i = lane() & 15;
+    if (lane() < 16 ? i < head : i < total - tail) {
+        uint32_t at = lane() < 16 ? i : tail + i;
+        global_store1(out + at, shared_load1(from + at));
+    }
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+/* One batch whose codes have come. `staging` is the warp's buffer in shared memory, `room` its size. Returns
+ * the bits for the status word, the same in all lanes. */
+template <class shape, int K, int BITS, int L, int D>
+DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *words,
+                                 const assembled_batch *batch, uint8_t *shared, uint32_t staging,
+                                 uint32_t room) {
+    uint32_t lengths[(K + 3) / 4], bad = 0;
+    if (warp_ballot(assembled_measure<shape, K, BITS, L>(dict, words, batch->left, lengths)))
+        bad = FP_GPU_BAD_CODE;
+    uint32_t own = assembled_sum<K>(lengths), sum = warp_inclusive_sum(own), total = warp_shfl(sum, 31);
+    uint32_t place = chunk_position(batch->place), begin = warp_shfl(place, 0), end = warp_shfl(place, 1);
+    uint32_t moved = ((uint32_t)batch->out + begin) & 15;
+    /* The one check that keeps every write inside the chunk, and finds any lie about positions. */
+    if (end > batch->end || begin > end || end - begin != total || (batch->in_chunk == 0 && begin != 0))
+        bad |= FP_GPU_BAD_SIDECAR;
+    /* The host took the room from the chunk's header; a header that lies makes no lane leave the buffer. */
+    if (moved + total > room) bad |= FP_GPU_BAD_SIDECAR;
+    if (bad) return bad;
+    bulk_wait_read(); /* the batch before may still be on its way out of the buffer */
+    warp_sync();
+    uint32_t position = staging + moved + sum - own;
+    assembled_rest<shape> rest =
+        assembled_assemble<shape, K, BITS, L, D>(dict, words, lengths, position, shared);
+    assembled_join<shape>(shared, position, batch->left < shape::codes ? (batch->left - 1) / K : 31, rest);
+    bulk_fence();
+    warp_sync(); /* units were written by one lane and are read by another */
+    assembled_drain(shared + staging + moved, batch->out + begin, total);
+    return 0;
+}
+
+/* Copies the dictionary to shared memory and says where everything is. */
+template <int BITS, int L> DEVICE assembled_dict assembled_open(const fp_gpu_group *group, uint8_t *shared) {
+    assembled_dict dict;
+    dict.lengths = shared;
+    dict.tokens = shared + FP_GPU_CLASS_TABLE(BITS);
+    dict.halves = dict.tokens + L / 2 * (group->near - group->split);
+    dict.cold = group->cold;
+    dict.slots = group->slots;
+    dict.near = group->near;
+    dict.split = group->split;
+    for (uint32_t at = 16 * thread_in_block(); at < group->image_bytes; at += 16 * threads_in_block())
+        shared_store16(shared + at, global_load16(group->image + at));
+    return dict;
+}
+
+/* A kernel: each warp takes every n-th batch of the group that its row of blocks works on. */
+template <int K, int BITS, int L, int D, int S> DEVICE void assembled_kernel(const fp_gpu_launch *launch) {
+    typedef assembled_shape<K, BITS, L, D, S> shape;
+    SHARED_DYNAMIC_BYTES(shared);
+    fp_gpu_group group = group_load(launch);
+    uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
+    uint32_t blocks = least(group.blocks, blocks_x());
+    if (block_x() >= blocks || group.first_batch + block_x() >= group.end_batch) return;
+    assembled_dict dict = assembled_open<BITS, L>(&group, shared);
+    uint32_t buffers = group.image_bytes + warp * (shape::code_bytes + group.staging);
+    uint8_t *codes = shared + buffers;
+    if (lane() < 4) shared_store4(codes + shape::batch_bytes + 4 * lane(), 0);
+    block_sync(); /* the dictionary was written by all warps */
+    uint32_t number = group.first_batch + warp * blocks + block_x(), bad = 0, chunk = 0;
+    if (number >= group.end_batch) return;
+    assembled_batch next = assembled_fetch<shape, K, BITS>(launch, number, &chunk, codes);
+    do {
+        uint32_t words[shape::lane_words + 1];
+        assembled_batch batch = next;
+        async_wait();
+        warp_sync(); /* codes were copied by one lane and are read by another */
+        assembled_input<shape>(codes, words);
+        warp_sync(); /* and are overwritten */
+        number += blocks * warps;
+        if (number < group.end_batch) next = assembled_fetch<shape, K, BITS>(launch, number, &chunk, codes);
+        bad |= assembled_decode<shape, K, BITS, L, D>(&dict, words, &batch, shared,
+                                                      buffers + shape::code_bytes, group.staging);
+    } while (number < group.end_batch);
+    bulk_wait();
+    if (bad && lane() == 0) report(launch->status, bad);
+}
+
+#endif
