@@ -12,7 +12,8 @@
  *     --bytes=SIZE            decoded bytes, decimal K, M or G (1G); 0: the column once
  *     --launches=N            launches a figure (100)
  *     --passes=N              passes from host memory a figure (10)
- *     --kernel=WORDS          only kernels whose name begins so; may be repeated. "chosen": the one the library would choose
+ *     --kernel=WORDS          only kernels whose name begins so, or is this if WORDS begin with "="; may be repeated.
+ *                             "chosen": the one the library would choose
  *     --positions=WHICH       stored (as far as a kernel can use them; the default), regenerated or both
  *     --once=N                decode N times and print nothing: for a profiler
  *
@@ -37,8 +38,10 @@ static _Noreturn void usage(void) {
 }
 
 bool measure_wants(const measure_options *options, const char *kernel) {
-    for (int i = 0; i < options->kernel_count; i++)
-        if (strncmp(kernel, options->kernels[i], strlen(options->kernels[i])) == 0) return true;
+    for (int i = 0; i < options->kernel_count; i++) {
+        const char *words = options->kernels[i];
+        if (*words == '=' ? !strcmp(kernel, words + 1) : !strncmp(kernel, words, strlen(words))) return true;
+    }
     return options->kernel_count == 0;
 }
 

@@ -8,10 +8,11 @@
 #define MEASURE_MOST_KERNELS 64
 
 typedef struct measure_options {
-    uint64_t bytes;                            /* decoded bytes of output that a column is repeated to */
-    int launches;                              /* counted ones, for each figure */
-    int passes;                                /* counted ones from host memory */
-    const char *kernels[MEASURE_MOST_KERNELS]; /* words: kernels whose name begins with one; none: all */
+    uint64_t bytes; /* decoded bytes of output that a column is repeated to */
+    int launches;   /* counted ones, for each figure */
+    int passes;     /* counted ones from host memory */
+    const char *kernels
+        [MEASURE_MOST_KERNELS]; /* words: kernels whose name begins with one, or is one behind a "="; none: all */
     int kernel_count;
     bool only_chosen;         /* the kernel the library chooses, and no other */
     bool stored, regenerated; /* which output positions */
