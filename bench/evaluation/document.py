@@ -1,16 +1,17 @@
 """document.py - a report as Markdown and as one HTML page. In: sections of paragraphs, tables and plots. Out: text in both forms, with the same tables; plots stand in
 files beside the Markdown, and inside the page."""
 
+import re
 from html import escape
 
 STYLE = """
-body { font: 15px/1.5 Helvetica, Arial, sans-serif; color: #222; background: #fff; max-width: 1020px; margin: 2em auto; padding: 0 1em; }
+body { font: 15px/1.5 Helvetica, Arial, sans-serif; color: #222; background: #fff; max-width: 1240px; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.7em; } h2 { font-size: 1.25em; margin-top: 2.2em; border-bottom: 1px solid #ccc; padding-bottom: .2em; }
 .mark { display: inline-block; background: #0072B2; color: #fff; border-radius: 3px; padding: 0 .5em; font-size: .75em; vertical-align: middle; margin-left: .6em; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; margin: 1em 0; }
 th, td { border-bottom: 1px solid #ddd; padding: .25em .6em; white-space: nowrap; } th { border-bottom: 2px solid #888; text-align: right; vertical-align: bottom; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; } td.t, th.t { text-align: left; } tr:hover td { background: #f4f8fb; }
-.note { color: #555; } figure { margin: 1.2em 0; overflow-x: auto; } svg { max-width: none; } nav li { margin: 0; } nav { columns: 2; font-size: 14px; }
+.note { color: #555; } figure { margin: 1.2em 0; overflow-x: auto; } svg { max-width: none; } nav ul { margin: 0; } nav { columns: 2; font-size: 14px; }
 """
 
 
@@ -57,8 +58,7 @@ class Section:
 
 
 def is_number(cell):
-    stripped = cell.replace("\u202f", "").replace(",", "").strip("%×+-–~ ")
-    return cell in ("", "–", "-") or stripped.replace(".", "", 1).isdigit()
+    return cell in ("", "–") or re.fullmatch(r"[-+−]?[\d.]+( %)?( \([\d.]+[ %*]*\))?", cell) is not None
 
 
 def markdown(title, lead, sections, folder):

@@ -3,7 +3,7 @@
 from . import choose, paper, svg
 from .document import Plot, Section, Table
 
-CODEC_TITLES = {"onpair16": "OnPair-16", "onpair12": "OnPair-12", "fsst12": "FSST-12", "onpair14x8": "OnPair-14, 8-byte tokens"}
+CODEC_TITLES = {"onpair16": "OnPair-16", "onpair12": "OnPair-12", "fsst12": "FSST-12", "onpair14x8": "OnPair-14, 8 B"}
 
 
 def title_of(codec):
@@ -111,9 +111,9 @@ def families(lines):
         return section.say("Not measured in this run: no GPU.")
     section.say("GB/s of decoded output, 10⁹ bytes, least time of the launches; every byte verified. The best kernel of each family; staged is the paper's decoder. "
                 "Timed is the decode call, from packed codes and the file's sidecar in device memory; uploads are not in it.")
-    names = choose.in_order(choose.family(line) for line in rates)
     for codec in codecs(rates):
         rows, groups = [], []
+        names = choose.in_order(choose.family(line) for line in rates if line["fastpair_codec"] == codec)
         for column in choose.columns(rates):
             found = choose.best_by_family(lines, column=column, fastpair_codec=codec)
             if not found:
@@ -171,7 +171,7 @@ def rate_against_ratio(lines):
         for codec in codecs(rates):
             line = choose.best_rate(lines, column=column, fastpair_codec=codec)
             if line:
-                series.append({"name": f"fastpair {title_of(codec)}", "points": [(line["ratio"], line["gb_s"], f"{line['kernel']}: {line['gb_s']:.0f} GB/s at {line['ratio']:.2f}")]})
+                series.append({"name": f"fastpair {title_of(codec)}", "ours": True, "points": [(line["ratio"], line["gb_s"], f"{line['kernel']}: {line['gb_s']:.0f} GB/s at {line['ratio']:.2f}")]})
         mine = choose.good(lines, "gpu_peer", column=column)
         for codec in choose.in_order(line["codec"] for line in mine):
             series.append({"name": f"nvCOMP {codec}", "points": [(line["ratio"], line["gb_s"], peer_name(line)) for line in mine if line["codec"] == codec]})

@@ -130,7 +130,7 @@ def token_length(lines):
                 line = choose.best_by_family(lines, column=column, fastpair_codec=codec).get(name)
                 if line:
                     points.append((line["mean_token"], line["gb_s"], f"{column}: {line['gb_s']:.0f} GB/s, {line['mean_token']:.1f} bytes a code"))
-            if not points:
+            if len(points) < 2:
                 continue
             series.append({"name": title_of(codec), "points": points, "index": number})
             line = choose.fit([(x, y) for x, y, _ in points])
@@ -151,7 +151,7 @@ def pipes(lines):
     found = choose.good(lines, "counters")
     if not found:
         return section.say("Not measured in this run: it needs ncu and the right to read counters.")
-    section.say("From ncu, over one decode call. Shares of what each unit can sustain; below, wavefronts of the L1 data pipe for each 32 codes. The paper, Loghub Windows at OnPair-12: L1 pipe 99 % and device memory "
+    section.say("From ncu, over one decode call. Shares of what each unit can sustain; below, where the wavefronts of the L1 data pipe come from. The paper, Loghub Windows at OnPair-12: L1 pipe 99 % and device memory "
                 "24 to 60 % on B300, H100 and A100; shared-memory writes about 56 % of the wavefronts.")
     units = [("l1_pipe", "L1 pipe"), ("dram", "device memory"), ("l2", "L2"), ("issue", "issue"), ("alu", "ALU"), ("lsu", "LSU"), ("occupancy", "occupancy")]
     units = [unit for unit in units if any(unit[0] in line for line in found)]
@@ -173,6 +173,10 @@ def pipes(lines):
     return section
 
 
+# Of kernels where model and driver differ, so many are shown.
+MOST_DIFFERENT = 12
+
+
 def resources(lines):
     section = Section("The resource model against the driver", "the paper's Section 3.3")
     found = choose.good(lines, "kernel")
@@ -185,10 +189,14 @@ def resources(lines):
                 f"{' of the whole grid' if grid else ''}. Kernels that keep a dictionary in shared memory: one of 4096 codes.")
     different = [line for line in every if line["model_blocks"] != line["driver_blocks"]]
     carried = [line for line in found if line.get("table") == "carried"]
-    shown = list({line["kernel"]: line for line in carried + different}.values())
-    return section.add(Table(["kernel", "registers", "limit", "spilled bytes", "shared bytes", "blocks, model", "blocks, driver", "warps"],
-                             [[line["kernel"], str(line["registers"]), str(line["register_limit"]), str(line["spill_bytes"]), str(line["shared_bytes"]), str(line["model_blocks"]),
-                               str(line["driver_blocks"]), str(line["driver_blocks"] * line["threads"] // 32)] for line in shown]))
+    shown = list({line["kernel"]: line for line in carried + different[:MOST_DIFFERENT]}.values())
+    if len(different) > MOST_DIFFERENT:
+        section.say(f"Below, the kernels the library carries and {MOST_DIFFERENT} of the {len(different)} where the two differ.")
+    slots = next((line["warps_per_multiprocessor"] for line in choose.good(lines, "device")), 64)
+    counted = {line["kernel"]: f"{line['occupancy']:.0f} %" for line in choose.good(lines, "counters") if "occupancy" in line}
+    rows = [[line["kernel"], str(line["registers"]), str(line["register_limit"]), str(line["spill_bytes"]), str(line["shared_bytes"]), str(line["model_blocks"]),
+             str(line["driver_blocks"]), f"{100 * line['model_blocks'] * line['threads'] / 32 / slots:.0f} %", counted.get(line["kernel"], "–")] for line in shown]
+    return section.add(Table(["kernel", "registers", "limit", "spilled bytes", "shared bytes", "blocks, model", "blocks, driver", "occupancy, model", "occupancy, ncu"], rows))
 
 
 def sidecar(lines):

@@ -18,9 +18,10 @@ def text(x, y, content, anchor="start", size=12, extra=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" {extra}>{escape(str(content))}</text>'
 
 
-def marker(shape, x, y, fill, title=""):
-    """Six shapes, so that colour is not all that tells series apart."""
-    r = 4.5
+def marker(shape, x, y, fill, title="", ours=False):
+    """Six shapes, so that colour is not all that tells series apart; ours are larger, with an outline."""
+    r = 6.5 if ours else 4.5
+    outline = ' stroke="#000" stroke-width="1.5"' if ours else ""
     shapes = [
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}"',
         f'<rect x="{x - r:.1f}" y="{y - r:.1f}" width="{2 * r}" height="{2 * r}"',
@@ -29,7 +30,7 @@ def marker(shape, x, y, fill, title=""):
         f'<path d="M{x:.1f} {y + r + 1:.1f}l{r + 1} {-2 * r - 1}h{-2 * r - 2}z"',
         f'<path d="M{x - r:.1f} {y - r:.1f}l{2 * r} {2 * r}m0 {-2 * r}l{-2 * r} {2 * r}" stroke="{fill}" stroke-width="2.5"',
     ]
-    return f'{shapes[shape % len(shapes)]} fill="{fill}"><title>{escape(title)}</title>' + \
+    return f'{shapes[shape % len(shapes)]} fill="{fill}"{outline}><title>{escape(title)}</title>' + \
         ["</circle>", "</rect>", "</path>", "</path>", "</path>", "</path>"][shape % len(shapes)]
 
 
@@ -90,15 +91,15 @@ def frame(width, height, body, title):
             f'<rect width="{width}" height="{height}" fill="#fff"/>{"".join(body)}</svg>')
 
 
-def axes(body, x, y, x_labels=True):
+def axes(body, x, y, y_labels=True):
     """Grid, ticks and names."""
     for tick in y.ticks:
         body.append(f'<line x1="{x.start}" x2="{x.end}" y1="{y.at(tick):.1f}" y2="{y.at(tick):.1f}" stroke="#ddd"/>')
-        body.append(text(x.start - 6, y.at(tick) + 4, label(tick), "end", 11))
-    if x_labels:
-        for tick in x.ticks:
-            body.append(f'<line x1="{x.at(tick):.1f}" x2="{x.at(tick):.1f}" y1="{y.start}" y2="{y.start + 4}" stroke="#222"/>')
-            body.append(text(x.at(tick), y.start + 17, label(tick), "middle", 11))
+        if y_labels:
+            body.append(text(x.start - 6, y.at(tick) + 4, label(tick), "end", 11))
+    for tick in x.ticks:
+        body.append(f'<line x1="{x.at(tick):.1f}" x2="{x.at(tick):.1f}" y1="{y.start}" y2="{y.start + 4}" stroke="#222"/>')
+        body.append(text(x.at(tick), y.start + 17, label(tick), "middle", 11))
     body.append(f'<path d="M{x.start} {y.end}V{y.start}H{x.end}" fill="none" stroke="#222"/>')
     body.append(text((x.start + x.end) / 2, y.start + 36, x.name, "middle", 12))
     body.append(text(x.start - 50, (y.start + y.end) / 2, y.name, "middle", 12,
@@ -106,14 +107,14 @@ def axes(body, x, y, x_labels=True):
 
 
 def legend(body, entries, x, y):
-    """entries: (name, index, draws a line, draws markers)"""
-    for row, (name, index, has_line, has_marker) in enumerate(entries):
+    """entries: (name, index, draws a line, draws markers, is ours)"""
+    for row, (name, index, has_line, has_marker, ours) in enumerate(entries):
         at = y + 20 * row
         if has_line:
             body.append(f'<line x1="{x}" x2="{x + 26}" y1="{at}" y2="{at}" stroke="{colour(index)}" stroke-width="2" '
                         f'stroke-dasharray="{DASHES[index % len(DASHES)]}"/>')
         if has_marker:
-            body.append(marker(index, x + 13, at, colour(index)))
+            body.append(marker(index, x + 13, at, colour(index), ours=ours))
         body.append(text(x + 32, at + 4, name, size=11))
 
 
@@ -137,8 +138,8 @@ def xy_plot(title, x_name, y_name, series, x_log=False, y_log=False, from_zero=T
         if markers:
             for p in s["points"]:
                 hint = p[2] if len(p) > 2 else f"{s['name']}: {label(p[0])}, {p[1]:.4g}"
-                body.append(marker(index, x.at(p[0]), y.at(p[1]), colour(index), hint))
-        entries.append((s["name"], index, line, markers))
+                body.append(marker(index, x.at(p[0]), y.at(p[1]), colour(index), hint, s.get("ours", False)))
+        entries.append((s["name"], index, line, markers, s.get("ours", False)))
     legend(body, entries, WIDTH - LEGEND, TOP + 8)
     body.append(text(LEFT, 18, title, size=13, extra='font-weight="bold"'))
     return frame(WIDTH, height, body, title)
@@ -159,7 +160,7 @@ def panels(title, x_name, y_name, parts, x_ticks=None):
         if x_ticks:
             x.ticks, x.low, x.high = x_ticks, x_ticks[0], x_ticks[-1]
         y = Axis(y_name if number == 0 else "", ys, TOP + 18 + 230, TOP + 18)
-        axes(body, x, y)
+        axes(body, x, y, number == 0)
         body.append(text((x.start + x.end) / 2, TOP + 10, name, "middle", 12))
         for s in series:
             index = names.index(s["name"])
@@ -168,7 +169,7 @@ def panels(title, x_name, y_name, parts, x_ticks=None):
                         f'stroke-dasharray="{DASHES[index % len(DASHES)]}"/>')
             for p in s["points"]:
                 body.append(marker(index, x.at(p[0]), y.at(p[1]), colour(index), f"{s['name']}, {p[0]}: {p[1]:.4g}"))
-    legend(body, [(name, i, True, True) for i, name in enumerate(names)], WIDTH + 120 - LEGEND + 10, TOP + 20)
+    legend(body, [(name, i, True, True, False) for i, name in enumerate(names)], WIDTH + 120 - LEGEND + 10, TOP + 20)
     body.append(text(LEFT, 16, title, size=13, extra='font-weight="bold"'))
     return frame(WIDTH + 120, TOP + 18 + 230 + BOTTOM, body, title)
 
