@@ -39,7 +39,7 @@ class Table:
 
 class Plot:
     def __init__(self, name, svg, caption=""):
-        self.name, self.svg, self.caption = name, svg, caption
+        self.name, self.svg, self.caption = re.sub(r"[^A-Za-z0-9._-]+", "-", name), svg, caption
 
 
 class Section:

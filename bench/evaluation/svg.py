@@ -46,12 +46,11 @@ def nice_ticks(low, high, about=6):
 
 
 def log_ticks(low, high):
-    ticks = [m * 10 ** e for e in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for m in (1, 2, 5)]
-    inside = [t for t in ticks if low * 0.999 <= t <= high * 1.001]
-    below = max([t for t in ticks if t < low * 0.999], default=low)
-    above = min([t for t in ticks if t > high * 1.001], default=high)
-    ticks = ([] if inside and inside[0] <= low * 1.001 else [below]) + inside + ([] if inside and inside[-1] >= high * 0.999 else [above])
-    return ticks if len(ticks) <= 10 else [t for t in ticks if str(f"{t:e}")[0] == "1"]
+    """1, 2 and 5 times powers of ten that enclose low and high."""
+    ticks = [m * 10.0 ** e for e in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2) for m in (1, 2, 5)]
+    first = max(i for i, tick in enumerate(ticks) if tick <= low * 1.001)
+    last = min(i for i, tick in enumerate(ticks) if tick >= high * 0.999)
+    return ticks[first:max(last, first + 1) + 1]
 
 
 def label(value):
@@ -74,8 +73,8 @@ class Axis:
         else:
             self.ticks = nice_ticks(0 if from_zero and low >= 0 else low, high)
         self.low, self.high, self.start, self.end = self.ticks[0], self.ticks[-1], start, end
-        if self.high == self.low:
-            self.high = self.low * 2 if log else self.low + 1
+        if log and len(self.ticks) > 9:  # too many to label: powers of ten alone
+            self.ticks = [tick for tick in self.ticks if f"{tick:e}".startswith("1.0")]
 
     def at(self, value):
         if self.log:
