@@ -171,23 +171,28 @@ static void print_kernel(const bench_device *device, uint32_t index) {
 
 /* ---------------------------------------------------------------- arguments */
 
+/* Whether the argument, up to its equals sign, is this option. */
+static bool is_option(const char *argument, size_t length, const char *option) {
+    return length == strlen(option) && !strncmp(argument, option, length);
+}
+
 static void take_option(measure_options *options, const char *argument) {
     const char *value = strchr(argument, '=');
     if (!value) usage();
     size_t name = (size_t)(value++ - argument);
-    if (!strncmp(argument, "--bytes", name))
+    if (is_option(argument, name, "--bytes"))
         options->bytes = bench_size(value);
-    else if (!strncmp(argument, "--launches", name))
+    else if (is_option(argument, name, "--launches"))
         options->launches = atoi(value) > 0 ? atoi(value) : 1;
-    else if (!strncmp(argument, "--passes", name))
+    else if (is_option(argument, name, "--passes"))
         options->passes = atoi(value) > 0 ? atoi(value) : 1;
-    else if (!strncmp(argument, "--once", name))
+    else if (is_option(argument, name, "--once"))
         options->once = atoi(value);
-    else if (!strncmp(argument, "--positions", name)) {
+    else if (is_option(argument, name, "--positions")) {
         options->stored = !strcmp(value, "stored") || !strcmp(value, "both");
         options->regenerated = !strcmp(value, "regenerated") || !strcmp(value, "both");
         if (!options->stored && !options->regenerated) usage();
-    } else if (!strncmp(argument, "--kernel", name)) {
+    } else if (is_option(argument, name, "--kernel")) {
         if (!strcmp(value, "chosen"))
             options->only_chosen = true;
         else if (options->kernel_count < MEASURE_MOST_KERNELS)

@@ -27,6 +27,11 @@ static _Noreturn void usage(void) {
     exit(2);
 }
 
+/* Whether the argument, up to its equals sign, is this option. */
+static bool is_option(const char *argument, size_t length, const char *option) {
+    return length == strlen(option) && !strncmp(argument, option, length);
+}
+
 static void take_option(peer_options *options, const char *argument) {
     const char *value = strchr(argument, '=');
     if (!strcmp(argument, "--quick")) {
@@ -35,17 +40,17 @@ static void take_option(peer_options *options, const char *argument) {
     }
     if (!value) usage();
     size_t name = (size_t)(value++ - argument);
-    if (!strncmp(argument, "--nvcomp", name))
+    if (is_option(argument, name, "--nvcomp"))
         options->nvcomp = value;
-    else if (!strncmp(argument, "--bytes", name))
+    else if (is_option(argument, name, "--bytes"))
         options->bytes = bench_size(value);
-    else if (!strncmp(argument, "--launches", name))
+    else if (is_option(argument, name, "--launches"))
         options->launches = atoi(value) > 0 ? atoi(value) : 1;
-    else if (!strncmp(argument, "--passes", name))
+    else if (is_option(argument, name, "--passes"))
         options->passes = atoi(value) > 0 ? atoi(value) : 1;
-    else if (!strncmp(argument, "--seconds", name))
+    else if (is_option(argument, name, "--seconds"))
         options->seconds = atof(value);
-    else if (!strncmp(argument, "--only", name)) {
+    else if (is_option(argument, name, "--only")) {
         options->cpu = !strcmp(value, "cpu");
         options->gpu = !strcmp(value, "gpu");
         if (!options->cpu && !options->gpu) usage();

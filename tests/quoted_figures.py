@@ -33,7 +33,7 @@ from evaluation.sections_rates import CODEC_TITLES  # noqa: E402
 from evaluation.store import read_lines  # noqa: E402
 
 NAMES = ("column", "fastpair_codec", "kernel", "library", "codec")
-BLOCK = re.compile(r"<!-- results: (\S+) -->\n(.*?)<!-- end results -->", re.S)
+BLOCK = re.compile(r"^<!-- results: (\S+) -->\n(.*?)^<!-- end results -->$", re.S | re.M)
 FIGURE = re.compile(r"[-+−]?\d[\d\u202f ]*(?:\.\d+)?")
 ALIASES = {title: name for name, title in CODEC_TITLES.items()}
 
@@ -112,7 +112,7 @@ def check_repository(root):
         with open(document) as file:
             text = file.read()
         name = os.path.relpath(document, root)
-        if text.count("<!-- results:") != len(BLOCK.findall(text)):
+        if len(re.findall(r"^<!-- results:", text, re.M)) != len(BLOCK.findall(text)):
             problems.append(f"{name}: a results comment has no end")
         for source, table in BLOCK.findall(text):
             tables += 1
