@@ -47,6 +47,20 @@ uint64_t bench_size(const char *text) {
     return value;
 }
 
+int bench_count(const char *text) {
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < 1 || value > 1000000) bench_die("\"%s\" is not a count", text);
+    return (int)value;
+}
+
+double bench_duration(const char *text) {
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0 && value < 1e6)) bench_die("\"%s\" is not a duration", text);
+    return value;
+}
+
 uint32_t bench_threads(void) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     return processors < 1 ? 1 : processors > 64 ? 64 : (uint32_t)processors;

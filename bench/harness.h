@@ -22,6 +22,10 @@ void *bench_memory(uint64_t size);
 /* Reads sizes such as 500, 64K, 1M, 4G: decimal multiples, since rates are decimal too. Ends the program if it is none. */
 uint64_t bench_size(const char *text);
 
+/* A number of 1 or more; a number of seconds. End the program if it is none. */
+int bench_count(const char *text);
+double bench_duration(const char *text);
+
 /* Threads to use for what is not measured: as many as there are processors. */
 uint32_t bench_threads(void);
 

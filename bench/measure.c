@@ -108,7 +108,7 @@ static void print_device(const bench_device *device, const measure_options *opti
     cli_json_begin(&json, stdout);
     cli_json_string(&json, "kind", "device");
     cli_json_string(&json, "gpu", info->name);
-    cli_json_number(&json, "compute", (uint64_t)(info->compute_major * 10 + info->compute_minor));
+    cli_json_number(&json, "compute", (uint64_t)info->compute_major * 10 + (uint64_t)info->compute_minor);
     cli_json_number(&json, "driver_version", (uint64_t)info->driver_version);
     cli_json_number(&json, "multiprocessors", info->multiprocessors);
     cli_json_number(&json, "warps_per_multiprocessor", info->warps_per_multiprocessor);
@@ -183,11 +183,11 @@ static void take_option(measure_options *options, const char *argument) {
     if (is_option(argument, name, "--bytes"))
         options->bytes = bench_size(value);
     else if (is_option(argument, name, "--launches"))
-        options->launches = atoi(value) > 0 ? atoi(value) : 1;
+        options->launches = bench_count(value);
     else if (is_option(argument, name, "--passes"))
-        options->passes = atoi(value) > 0 ? atoi(value) : 1;
+        options->passes = bench_count(value);
     else if (is_option(argument, name, "--once"))
-        options->once = atoi(value);
+        options->once = bench_count(value);
     else if (is_option(argument, name, "--positions")) {
         options->stored = !strcmp(value, "stored") || !strcmp(value, "both");
         options->regenerated = !strcmp(value, "regenerated") || !strcmp(value, "both");

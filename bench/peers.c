@@ -45,11 +45,11 @@ static void take_option(peer_options *options, const char *argument) {
     else if (is_option(argument, name, "--bytes"))
         options->bytes = bench_size(value);
     else if (is_option(argument, name, "--launches"))
-        options->launches = atoi(value) > 0 ? atoi(value) : 1;
+        options->launches = bench_count(value);
     else if (is_option(argument, name, "--passes"))
-        options->passes = atoi(value) > 0 ? atoi(value) : 1;
+        options->passes = bench_count(value);
     else if (is_option(argument, name, "--seconds"))
-        options->seconds = atof(value);
+        options->seconds = bench_duration(value);
     else if (is_option(argument, name, "--only")) {
         options->cpu = !strcmp(value, "cpu");
         options->gpu = !strcmp(value, "gpu");

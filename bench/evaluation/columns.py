@@ -4,7 +4,6 @@ folder, and .fpc files made from them. Files may be compressed with xz or gzip. 
 
 import concurrent.futures
 import gzip
-import lzma
 import os
 import re
 import subprocess
@@ -42,6 +41,7 @@ def collect(paths):
 
 def _open(path):
     if path.endswith(".xz"):
+        import lzma  # not every Python has it
         return lzma.open(path)
     return gzip.open(path) if path.endswith(".gz") else open(path, "rb")
 
