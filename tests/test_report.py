@@ -77,8 +77,8 @@ def some_results():
     return lines
 
 
-def report(path, out):
-    ran = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "report"), "--out", out, path], capture_output=True, text=True)
+def report(path, out, *options):
+    ran = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "report"), "--out", out, *options, path], capture_output=True, text=True)
     check(ran.returncode == 0, f"bench/report ends well: {ran.stderr[-500:]}")
     with open(os.path.join(out, "report.md")) as file:
         markdown = file.read()
@@ -108,6 +108,11 @@ def test_report(folder):
     for name in re.findall(r"\]\((report/[^)]*)\)", markdown):
         check(os.path.exists(os.path.join(folder, "a", name)), f"{name} exists")
     check(report(path, os.path.join(folder, "b")) == (markdown, html), "the same results give the same bytes")
+    other = os.path.join(folder, "other.jsonl")
+    with open(other, "w") as file:
+        file.writelines(json.dumps(dict(line, gb_s=line["gb_s"] * 1.1) if line.get("kernel", "").startswith("shared") else line) + "\n" for line in some_results())
+    compared, _ = report(path, os.path.join(folder, "b"), "--compare", other)
+    check("Two runs compared" in compared and "| 417 | 459 | 10.0 % |" in compared, "two runs are compared")
 
 
 def test_nothing_measured(folder):

@@ -231,3 +231,27 @@ def from_host(lines):
             rows.append([column, name, "1.00" if name == "raw" else f"{ratio:.2f}", *[rate(line["gb_s"]) if line else "–" for line in cells]])
     section.add(Table(["column", "how", "ratio", "pageable, GB/s", "pinned, GB/s"], rows))
     return section
+
+
+# What tells one measurement from another.
+KEY = ("kind", "column", "fastpair_codec", "library", "codec", "level", "chunk_bytes", "kernel", "study", "positions", "batch_codes", "how", "memory", "wanted_bytes")
+
+
+def two_runs(lines, others):
+    """How far a second run's rates agree with those of the first."""
+    section = Section("Two runs compared")
+    key = lambda line: tuple(line.get(name) for name in KEY)  # noqa: E731
+    second = {key(line): line["gb_s"] for line in others if "gb_s" in line and line.get("verified", True)}
+    pairs = [(abs(second[key(line)] / line["gb_s"] - 1), line, second[key(line)]) for line in lines
+             if "gb_s" in line and line.get("verified", True) and key(line) in second]
+    if not pairs:
+        return section.say("The two runs have no measurement in common.")
+    rows = []
+    for kind in choose.in_order(line["kind"] for _, line, _ in pairs):
+        apart = sorted(difference for difference, line, _ in pairs if line["kind"] == kind)
+        rows.append([kind, str(len(apart)), f"{100 * apart[len(apart) // 2]:.1f} %", f"{100 * apart[-1]:.1f} %", f"{100 * sum(d <= 0.05 for d in apart) / len(apart):.1f} %"])
+    section.add(Table(["kind", "measurements", "median difference", "largest", "within 5 %"], rows))
+    worst = sorted(pairs, key=lambda pair: -pair[0])[:12]
+    return section.add(Table(["measurement", "first, GB/s", "second, GB/s", "difference"],
+                             [[" ".join(str(part) for part in key(line) if part is not None), rate(line["gb_s"]), rate(other), f"{100 * difference:.1f} %"]
+                              for difference, line, other in worst], "The largest differences"))

@@ -244,7 +244,8 @@ def predicted(lines):
     clock = next((run["gpu"]["clocks.max.sm"] for run in runs if "gpu" in run), None)
     if not devices or not rates or not clock:
         return section.say("Not measured in this run: no GPU.")
-    here, mhz = devices[0], float(clock.split()[0])
+    here = devices[0]
+    mhz = next((line["sm_mhz"] for line in choose.good(lines, "clocks")), float(clock.split()[0]))
     section.say(f"A model, not a measurement. Where the L1 pipe limits decoding, the rate goes with multiprocessors × clock; it cannot exceed {REACHED_BANDWIDTH:.0%} of the memory bandwidth, for compressed bytes in and decoded bytes out. "
                 f"From rates measured here ({here['gpu']}: {here['multiprocessors']} multiprocessors, {mhz:.0f} MHz) with kernels of the staged family, the paper's decoder; clocks are the vendors' boost clocks. Where the table says memory, bandwidth is the limit. "
                 "It knows nothing of cache sizes or of how many blocks fit.")
