@@ -58,12 +58,28 @@ def cpu_fastest(lines):
     return of
 
 
+def overview(lines):
+    """Every codec of fastpair, nvCOMP's Zstd, and the fastest peer that halves the column at least."""
+    present, peers_found = codecs(lines), choose.good(lines, "gpu_peer")
+    names = [f"fastpair {title_of(codec)}" for codec in present] + (["nvCOMP zstd", "fastest peer, ratio ≥ 2"] if peers_found else [])
+    groups = []
+    for column in choose.columns(choose.full_rates(lines)):
+        mine = [line for line in peers_found if line["column"] == column]
+        found = [choose.best_rate(lines, column=column, fastpair_codec=codec) for codec in present]
+        if peers_found:
+            found += [choose.best([line for line in mine if line["codec"] == "zstd"]), best_peer(mine, 2)]
+        groups.append((column, [line["gb_s"] if line else None for line in found]))
+    return Plot("overview", svg.bars("Decode rate on the GPU", "GB/s", groups, names),
+                "The paper has its GPU's decompression engine here, which only later GPUs have; nvCOMP uses it where there is one.")
+
+
 def summary(lines):
-    section = Section("Where fastpair stands")
+    section = Section("Where fastpair stands", "with the paper's Figure 1")
     has_gpu, has_cpu = choose.good(lines, "rate"), choose.good(lines, "cpu")
     if has_gpu:
         section.say("On the GPU, from device memory to device memory. fastpair: its fastest codec for the column, best kernel, codes packed and sidecar as in the file.")
         section.add(against(lines, lambda column, codec: choose.best_rate(lines, column=column, fastpair_codec=codec), "gpu_peer", "GB/s"))
+        section.add(overview(lines))
     if has_cpu:
         section.say("On the CPU, one thread.")
         section.add(against(lines, cpu_fastest(lines), "cpu_peer", "GB/s"))
@@ -105,7 +121,7 @@ def table_2(lines):
 
 
 def families(lines):
-    section = Section("Decode rates by kernel family", "the paper's Figure 1")
+    section = Section("Decode rates by kernel family")
     rates = choose.full_rates(lines)
     if not rates:
         return section.say("Not measured in this run: no GPU.")

@@ -249,19 +249,17 @@ def predicted(lines):
     section.say(f"A model, not a measurement. Where the L1 pipe limits decoding, the rate goes with multiprocessors × clock; it cannot exceed {REACHED_BANDWIDTH:.0%} of the memory bandwidth, for compressed bytes in and decoded bytes out. "
                 f"From rates measured here ({here['gpu']}: {here['multiprocessors']} multiprocessors, {mhz:.0f} MHz) with kernels of the staged family, the paper's decoder; clocks are the vendors' boost clocks. Where the table says memory, bandwidth is the limit. "
                 "It knows nothing of cache sizes or of how many blocks fit.")
-    columns = choose.columns(rates)
     for codec in [codec for codec in codecs(rates) if codec in ("onpair12", "onpair16", "fsst12")]:
-        rows = []
-        for gpu in paper.GPUS:
+        rows = [["the paper's own", *[paper.RATES.get(gpu["name"], {}).get(codec, "not stated") for gpu in paper.GPUS]]]
+        for column in choose.columns(rates):
+            line = choose.best_by_family(lines, column=column, fastpair_codec=codec).get("staged")
+            if not line:
+                continue
             cells = []
-            for column in columns:
-                line = choose.best_by_family(lines, column=column, fastpair_codec=codec).get("staged")
-                if not line:
-                    cells.append("–")
-                    continue
+            for gpu in paper.GPUS:
                 pipe = line["gb_s"] * gpu["multiprocessors"] * gpu["clock"] / (here["multiprocessors"] * mhz)
                 memory = REACHED_BANDWIDTH * gpu["bandwidth"] * 1e3 / (1 + 1 / line["ratio"])
-                cells.append(f"{rate(min(pipe, memory))}{' memory' if memory < pipe else ''}")
-            rows.append([gpu["name"], paper.RATES.get(gpu["name"], {}).get(codec, "not stated"), *cells])
-        section.add(Table(["GPU", "the paper's own, GB/s", *columns], rows, f"{title_of(codec)}, GB/s"))
+                cells.append(f"{rate(min(pipe, memory))}{' (memory)' if memory < pipe else ''}")
+            rows.append([column, *cells])
+        section.add(Table(["GB/s", *[gpu["name"] for gpu in paper.GPUS]], rows, title_of(codec)))
     return section
