@@ -5,7 +5,7 @@
 #include "harness.h"
 #include "json.h"
 
-#define MEASURE_MOST_KERNELS 64
+#define MEASURE_MOST_KERNELS 256
 
 typedef struct measure_options {
     uint64_t bytes; /* decoded bytes of output that a column is repeated to */
