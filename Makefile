@@ -6,6 +6,7 @@ SETUP ?= tools/setup
 PREFIX ?= /usr/local
 CMAKE_FLAGS ?=
 FUZZ_SECONDS ?= 300
+BENCH_FLAGS ?=
 unexport MAKEFLAGS MFLAGS
 
 all: configure
@@ -25,6 +26,10 @@ test: all
 	@tools/run-tests $(BUILD)
 
 # Build and test with AddressSanitizer and UndefinedBehaviorSanitizer, in build-ci/asan.
+# The evaluation: columns, measurements, report. BENCH_FLAGS: see bench/run --help.
+bench: all
+	@bench/run --build $(BUILD) $(BENCH_FLAGS)
+
 test-asan: setup
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan --parallel $(JOBS) -- --no-print-directory
@@ -54,4 +59,4 @@ install: all
 clean:
 	rm -rf build build-ci
 
-.PHONY: all setup configure demo test test-asan fuzz check-format format lint ci install clean
+.PHONY: all setup configure demo test bench test-asan fuzz check-format format lint ci install clean

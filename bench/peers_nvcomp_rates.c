@@ -1,0 +1,248 @@
+/* peers_nvcomp_rates.c - decompressing with nvCOMP. In: a column. Out: for each codec, level and chunk size the ratio and the rates from device memory, and for
+ * some from host memory, verified. Timed from device memory is the decompression call; pointers to chunks are there already. */
+#include "peers_nvcomp.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const setting settings[] = {
+    {"zstd", "default", 0, NULL, 0, 1, 1},         {"zstd", "CPU level -10", 0, "zstd", -10, 0, 0},
+    {"zstd", "CPU level 3", 0, "zstd", 3, 0, 0},   {"zstd", "CPU level 19", 0, "zstd", 19, 0, 0},
+    {"lz4", "default", 0, NULL, 0, 1, 1},          {"lz4", "CPU level 12", 0, "lz4", 12, 0, 0},
+    {"snappy", "default", 0, NULL, 0, 1, 1},       {"deflate", "algorithm 1", 1, NULL, 0, 1, 0},
+    {"deflate", "algorithm 5", 5, NULL, 0, 0, 0},  {"deflate", "CPU level 12", 0, "deflate", 12, 0, 0},
+    {"gdeflate", "algorithm 1", 1, NULL, 0, 1, 1}, {"gdeflate", "algorithm 5", 5, NULL, 0, 0, 0},
+    {"ans", "default", 0, NULL, 0, 1, 1},          {"bitcomp", "default", 0, NULL, 0, 1, 0},
+    {"bitcomp", "sparse", 1, NULL, 0, 0, 0},
+};
+
+#define TYPE_FROM_STREAM                                                                                     \
+    0xffu /* ANS's decompressor wants the type of its output, and can read it off the data */
+
+static nvcomp_options decompress_options(const setting *how) {
+    nvcomp_options options = {{0}}; /* backend: the library's choice */
+    if (!strcmp(how->codec, "ans")) options.words[0] |= (uint64_t)TYPE_FROM_STREAM << 32;
+    return options;
+}
+
+/* ---------------------------------------------------------------- decompressing */
+
+/* A column's chunks, repeated, on the device and ready to be decompressed. */
+typedef struct nvcomp_work {
+    const bench_device *device;
+    const nvcomp_codec *codec;
+    nvcomp_options options;
+    const chunked *chunks;
+    uint64_t tiles, count;  /* count: chunks of all tiles */
+    uint64_t output_stride; /* between tiles */
+    fp_cu_pointer data, output;
+    fp_cu_pointer from, from_sizes, rooms, to, to_sizes, statuses; /* arrays with an entry a chunk */
+    fp_cu_pointer temporary[BENCH_STREAMS];
+    size_t temporary_size;
+    uint8_t *host; /* all compressed tiles in host memory */
+    uint64_t tiles_a_part;
+} nvcomp_work;
+
+static int launch(const nvcomp_work *work, uint64_t first, uint64_t count, int stream) {
+    uint64_t words = first * sizeof(uint64_t);
+    return work->codec->decompress(work->from + words, work->from_sizes + words, work->rooms + words,
+                                   work->to_sizes + words, count, work->temporary[stream],
+                                   work->temporary_size, work->to + words, work->options,
+                                   work->statuses + first * sizeof(uint32_t), work->device->streams[stream]);
+}
+
+static void decompress_all(void *context) {
+    const nvcomp_work *work = context;
+    int result = launch(work, 0, work->count, 0);
+    if (result) bench_die("nvCOMP's %s failed with status %d", work->codec->name, result);
+}
+
+/* From host memory: in parts of whole tiles that alternate between two streams, as fastpair's are. */
+static void pass_from_host(void *context) {
+    const nvcomp_work *work = context;
+    uint64_t tile_bytes = work->chunks->data_bytes;
+    int stream = 0;
+    for (uint64_t tile = 0; tile < work->tiles; tile += work->tiles_a_part, stream ^= 1) {
+        uint64_t left = work->tiles - tile, count = left < work->tiles_a_part ? left : work->tiles_a_part;
+        bench_must(work->device,
+                   work->device->driver->copy_to_device(
+                       work->data + tile * tile_bytes, work->host + tile * tile_bytes,
+                       (size_t)(count * tile_bytes), work->device->streams[stream]),
+                   "copying to the device");
+        if (launch(work, tile * work->chunks->count, count * work->chunks->count, stream))
+            bench_die("nvCOMP's %s failed", work->codec->name);
+    }
+}
+
+/* The arrays nvCOMP wants, for all chunks of all tiles. */
+static void upload_arrays(nvcomp_work *work) {
+    const chunked *chunks = work->chunks;
+    uint64_t n = work->count, *entries = bench_memory(4 * n * sizeof *entries);
+    uint64_t *from = entries, *from_sizes = from + n, *rooms = from_sizes + n, *to = rooms + n;
+    for (uint64_t tile = 0, at = 0; tile < work->tiles; tile++)
+        for (uint64_t i = 0; i < chunks->count; i++, at++) {
+            from[at] = work->data + tile * chunks->data_bytes + chunks->offsets[i];
+            from_sizes[at] = chunks->sizes[i];
+            rooms[at] = chunk_size(chunks, i);
+            to[at] = work->output + tile * work->output_stride + i * chunks->chunk_bytes;
+        }
+    work->from = nvcomp_upload(work->device, from, n * sizeof *from);
+    work->from_sizes = nvcomp_upload(work->device, from_sizes, n * sizeof *from_sizes);
+    work->rooms = nvcomp_upload(work->device, rooms, n * sizeof *rooms);
+    work->to = nvcomp_upload(work->device, to, n * sizeof *to);
+    work->to_sizes = bench_device_memory(work->device, n * sizeof(uint64_t));
+    work->statuses = bench_device_memory(work->device, n * sizeof(uint32_t));
+    free(entries);
+}
+
+/* False if nvCOMP refuses. */
+static bool prepare(nvcomp_work *work) {
+    const bench_device *device = work->device;
+    const chunked *chunks = work->chunks;
+    work->count = work->tiles * chunks->count;
+    work->output_stride = round_up(chunks->bytes, 256);
+    if (work->codec->decompress_temporary(work->count, chunks->chunk_bytes, work->options,
+                                          &work->temporary_size, work->tiles * chunks->bytes,
+                                          device->streams[0]))
+        return false;
+    work->data = bench_device_memory(device, work->tiles * chunks->data_bytes);
+    work->output = bench_device_memory(device, work->tiles * work->output_stride);
+    work->temporary[0] = bench_device_memory(device, work->temporary_size);
+    for (uint64_t tile = 0; tile < work->tiles; tile++)
+        bench_must(device,
+                   device->driver->copy_to_device(work->data + tile * chunks->data_bytes, chunks->data,
+                                                  (size_t)chunks->data_bytes, device->streams[0]),
+                   "copying to the device");
+    bench_must(
+        device,
+        device->driver->fill(work->output, 0xa5, work->tiles * work->output_stride, device->streams[0]),
+        "filling device memory");
+    upload_arrays(work);
+    return true;
+}
+
+static void clean_up(nvcomp_work *work) {
+    const fp_cu_pointer all[] = {work->data,         work->output,      work->from,     work->from_sizes,
+                                 work->rooms,        work->to,          work->to_sizes, work->statuses,
+                                 work->temporary[0], work->temporary[1]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]) work->device->driver->release(all[i]);
+}
+
+static bool verify(const nvcomp_work *work, const bench_column *column) {
+    uint32_t *codes = bench_memory(work->count * sizeof *codes);
+    nvcomp_download(work->device, codes, work->statuses, work->count * sizeof *codes);
+    bool same = true;
+    for (uint64_t i = 0; i < work->count; i++) same = same && codes[i] == 0;
+    for (uint64_t tile = 0; tile < work->tiles && same; tile++)
+        same = bench_same(work->device, work->output + tile * work->output_stride, column->bytes,
+                          column->info.decoded_bytes);
+    free(codes);
+    return same;
+}
+
+static void print_line(const nvcomp_work *work, const nvcomp_library *library, const setting *how,
+                       const bench_column *column, const char *memory, int repetitions, bench_times times,
+                       bool verified) {
+    double bytes = (double)column->info.decoded_bytes * (double)work->tiles;
+    char version[32];
+    snprintf(version, sizeof version, "%u.%u.%u", library->version / 1000, library->version % 1000 / 100,
+             library->version % 100);
+    cli_json json;
+    cli_json_begin(&json, stdout);
+    cli_json_string(&json, "kind", memory ? "host_peer" : "gpu_peer");
+    cli_json_string(&json, "file", column->path);
+    cli_json_string(&json, "library", "nvCOMP");
+    cli_json_string(&json, "version", version);
+    cli_json_string(&json, "codec", how->codec);
+    cli_json_string(&json, "level", how->label);
+    if (memory) cli_json_string(&json, "memory", memory);
+    cli_json_number(&json, "chunk_bytes", work->chunks->chunk_bytes);
+    cli_json_number(&json, "bytes", column->info.decoded_bytes * work->tiles);
+    cli_json_number(&json, "compressed_bytes", work->chunks->compressed_bytes);
+    cli_json_real(&json, "ratio",
+                  (double)column->info.decoded_bytes / (double)work->chunks->compressed_bytes);
+    cli_json_real(&json, "gb_s", bytes / (times.least * 1e6));
+    cli_json_real(&json, "gb_s_median", bytes / (times.median * 1e6));
+    cli_json_number(&json, memory ? "passes" : "launches", (uint64_t)repetitions);
+    cli_json_bool(&json, "verified", verified);
+    cli_json_end(&json);
+    fflush(stdout);
+}
+
+/* Decoded bytes of one part from host memory, the same as for fastpair. */
+#define PART_BYTES (64u << 20)
+
+static void measure_from_host(nvcomp_work *work, const nvcomp_library *library, const setting *how,
+                              const peer_options *options, const bench_column *column) {
+    const bench_device *device = work->device;
+    uint64_t tile_bytes = work->chunks->data_bytes;
+    work->tiles_a_part = PART_BYTES / work->chunks->bytes + 1;
+    work->temporary[1] = bench_device_memory(device, work->temporary_size);
+    for (int pinned = 0; pinned < 2; pinned++) {
+        work->host = pinned ? bench_pinned_memory(device, work->tiles * tile_bytes)
+                            : bench_memory(work->tiles * tile_bytes);
+        for (uint64_t tile = 0; tile < work->tiles; tile++)
+            memcpy(work->host + tile * tile_bytes, work->chunks->data, (size_t)tile_bytes);
+        /* So that nothing of an earlier run can pass for this one's output. */
+        bench_must(
+            device,
+            device->driver->fill(work->output, 0xa5, work->tiles * work->output_stride, device->streams[0]),
+            "filling device memory");
+        bench_must(device, device->driver->stream_wait(device->streams[0]), "filling device memory");
+        bench_times times = bench_time_passes(device, options->passes, pass_from_host, work);
+        print_line(work, library, how, column, pinned ? "pinned" : "pageable", options->passes, times,
+                   verify(work, column));
+        if (pinned)
+            device->driver->release_pinned(work->host);
+        else
+            free(work->host);
+    }
+}
+
+/* Slow codecs are not launched as often: the least of ten says enough. */
+#define FEWEST_LAUNCHES 10
+#define ENOUGH_SECONDS  0.2
+
+static int launches_for(const nvcomp_work *work, const peer_options *options) {
+    double milliseconds = bench_time_launches(work->device, 1, decompress_all, (void *)work).least;
+    double enough = ENOUGH_SECONDS * 1e3 / milliseconds;
+    int launches = enough < options->launches ? (int)enough : options->launches;
+    return launches < FEWEST_LAUNCHES ? FEWEST_LAUNCHES : launches;
+}
+
+static void measure_setting(const bench_device *device, const peer_options *options,
+                            const nvcomp_library *library, const setting *how, const bench_column *column,
+                            uint64_t chunk_bytes) {
+    const nvcomp_codec *codec = library->codecs;
+    while (strcmp(codec->name, how->codec) != 0) codec++;
+    chunked chunks;
+    if (!nvcomp_compress(device, codec, how, column, chunk_bytes, &chunks)) {
+        fprintf(stderr, "fastpair-peers: %s, %s, chunks of %llu: not compressed, left out\n", how->codec,
+                how->label, (unsigned long long)chunk_bytes);
+        return;
+    }
+    nvcomp_work work = {.device = device,
+                        .codec = codec,
+                        .options = decompress_options(how),
+                        .chunks = &chunks,
+                        .tiles = bench_tiles(column->info.decoded_bytes, options->bytes)};
+    if (prepare(&work)) {
+        int launches = launches_for(&work, options);
+        bench_times times = bench_time_launches(device, launches, decompress_all, &work);
+        print_line(&work, library, how, column, NULL, launches, times, verify(&work, column));
+        if (how->from_host && chunk_bytes == 65536) measure_from_host(&work, library, how, options, column);
+    }
+    clean_up(&work);
+    chunked_free(&chunks);
+}
+
+void measure_nvcomp(const bench_device *device, const peer_options *options, const nvcomp_library *library,
+                    const bench_column *column) {
+    static const uint64_t chunk_sizes[] = {65536, 262144, 1048576};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings && column->info.decoded_bytes; i++)
+        for (int c = 0; c < 3; c++)
+            if (options->quick ? settings[i].is_quick && c == 0 : !settings[i].cpu_codec || c != 1)
+                measure_setting(device, options, library, &settings[i], column, chunk_sizes[c]);
+}

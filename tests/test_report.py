@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Tests what the evaluation makes of results: a small results file with one line of nearly every kind becomes a report; figures come out as they went in, unverified ones
+do not; the same results give the same bytes; results of an interrupted run are taken up again; ncu's table is read.
+
+    tests/test_report.py REPOSITORY
+"""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+ROOT = os.path.abspath(sys.argv[1])
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+from evaluation import choose, paper, store, svg  # noqa: E402
+
+passed = failed = 0
+
+
+def check(condition, what):
+    global passed, failed
+    if condition:
+        passed += 1
+    else:
+        failed += 1
+        print(f"failed: {what}", file=sys.stderr)
+
+
+def rate_line(column, codec, kernel, gb_s, study="rates", positions="stored", verified=True, **more):
+    return {"kind": "rate", "column": column, "fastpair_codec": codec, "kernel": kernel, "gb_s": gb_s, "gb_s_median": gb_s * 0.9, "study": study,
+            "positions": positions, "verified": verified, "chosen": kernel.startswith("staged K8"), "ratio": 4.0, "mean_token": 7.5, "bytes": 10 ** 9, "chunks": 9, **more}
+
+
+def some_results():
+    """Made-up lines, for this test alone; figures are odd on purpose, so that they can be found again."""
+    lines = [{"kind": "run", "run": "1", "date": "2000-01-01 00:00:00 UTC", "commit": "0123456789", "cpu": "a CPU", "cpus": 2,
+              "gpu": {"name": "a GPU", "driver_version": "1.2", "clocks.max.sm": "1000 MHz", "clocks.max.mem": "2000 MHz", "power.limit": "300 W"},
+              "configuration": {"bytes": "1G", "launches": 100, "column_bytes": 1000000, "quick": False}},
+             {"kind": "device", "gpu": "a GPU", "multiprocessors": 100, "warps_per_multiprocessor": 64, "copy_gb_s": 1001, "fill_gb_s": 1002,
+              "pinned_to_device_gb_s": 53.1, "pageable_to_device_gb_s": 9.1, "device_to_pinned_gb_s": 52.1}]
+    for number, column in enumerate(["tpch_l_comment", "logs", "words & <marks>"]):
+        for codec in ("onpair16", "onpair12"):
+            lines.append({"kind": "column", "column": column, "fastpair_codec": codec, "tokens_in_use": 3871, "mean_token": 7.5, "share_le8": 0.5, "ratio": 4.0,
+                          "ratio_total": 3.5, "bytes": 1000000, "sidecar_bytes": 2000})
+            for k, w, h in ((6, 8, 1), (8, 8, 1), (8, 16, 0)):
+                lines.append(rate_line(column, codec, f"staged K{k} W{w} H{h} T256 B4", 700 + 10 * number + k))
+                lines.append(rate_line(column, codec, f"staged K{k} W{w} H{h} T256 B4", 600 + 10 * number + w, study="widths"))
+            lines.append(rate_line(column, codec, "assembled K16 T1024", 1471.4 + number))
+            lines.append(rate_line(column, codec, "staged K4 W8 H1 T256 B4", 9999.0, verified=False))
+            lines += [rate_line(column, codec, "staged K8 W8 H1 T256 B4", 708, study="sidecar"),
+                      rate_line(column, codec, "staged K8 W8 H1 T256 B4", 404, study="sidecar", positions="regenerated")]
+        for codec, level, ratio, gb_s in (("zstd", "default", 5.0, 88.8), ("lz4", "default", 2.0, 333.3), ("ans", "default", 1.5, 444.4)):
+            peer = {"kind": "gpu_peer", "library": "nvCOMP", "version": "6.0.0", "column": column, "codec": codec, "level": level, "chunk_bytes": 65536,
+                    "ratio": ratio, "gb_s": gb_s, "verified": True}
+            lines += [peer, dict(peer, kind="host_peer", memory="pinned", gb_s=31.5)]
+        lines.append({"kind": "host", "column": column, "fastpair_codec": "onpair12", "how": "fastpair", "memory": "pinned", "ratio": 4.0, "gb_s": 171.5, "verified": True})
+        lines.append({"kind": "cpu", "column": column, "fastpair_codec": "onpair12", "cpu": "a CPU", "threads": 2, "ratio": 4.0, "encode_mb_s": 111, "cpu_decode_1_mb_s": 5551,
+                      "cpu_reference_mb_s": 4000, "cpu_decode_mb_s": 9000, "verified": True})
+        lines.append({"kind": "cpu_peer", "library": "libzstd.so.1", "column": column, "codec": "zstd", "level": "3", "chunk_bytes": 1 << 20, "ratio": 4.5, "gb_s": 1.11, "verified": True})
+    for k in range(1, 9):
+        for b in (1, 4, 8):
+            for h in (0, 1, 2):
+                lines.append(rate_line("logs", "onpair12", f"staged K{k} W8 H{h} T256 B{b}", 500 + k, study="launch-0" if h == 1 else "hoist-0"))
+    lines.append(rate_line("logs", "onpair12", "shared K6 W8 H1 T256 B2", 417.0, study="shared"))
+    for size in (10 ** 6, 10 ** 8, 4 * 10 ** 9):
+        lines.append(rate_line("logs", "onpair12", "staged K8 W8 H1 T256 B4", 300.0, study="sizes", **{"bytes": size}))
+    lines.append({"kind": "kernel", "table": "carried", "kernel": "staged K8 W8 H1 T256 B4", "threads": 256, "registers": 64, "register_limit": 64, "spill_bytes": 0,
+                  "shared_bytes": 41088, "model_blocks": 4, "driver_blocks": 4})
+    lines.append({"kind": "counters", "column": "logs", "fastpair_codec": "onpair12", "kernel": "staged K8 W8 H1 T256 B4", "wavefronts": 3e8, "wavefronts_shared": 2e8,
+                  "wavefronts_shared_load": 5e7, "wavefronts_shared_store": 1e8, "l1_pipe": 97.3, "dram": 41.0, "occupancy": 48.0})
+    return lines
+
+
+def report(path, out, *options):
+    ran = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "report"), "--out", out, *options, path], capture_output=True, text=True)
+    check(ran.returncode == 0, f"bench/report ends well: {ran.stderr[-500:]}")
+    with open(os.path.join(out, "report.md")) as file:
+        markdown = file.read()
+    with open(os.path.join(out, "report.html")) as file:
+        return markdown, file.read()
+
+
+def test_report(folder):
+    path = os.path.join(folder, "results.jsonl")
+    with open(path, "w") as file:
+        file.writelines(json.dumps(line) + "\n" for line in some_results())
+    markdown, html = report(path, os.path.join(folder, "a"))
+    for figure in ("1471", "88.8", "5551", "172", "417", "404", "9.1", "97 %", "3871"):
+        check(figure in markdown and figure in html, f"{figure} is in the report")
+    check("9999" not in markdown, "what was not verified is left out")
+    check("Not measured" not in markdown, "every section has something to say: " + str(re.findall(r"## .*\n\nNot measured.*", markdown)))
+    for mark in ["Table 2", "Section 3.1", "Section 3.3", "Section 4.4", *[f"Figure {i}" for i in range(1, 9)]]:
+        check(re.search(rf"^## .*the paper's {mark}\b", markdown, re.M), f"the paper's {mark} is marked")
+    row = next((line for line in markdown.splitlines() if line.startswith("| logs | OnPair-16 | 1472 |")), "")
+    check("nvCOMP zstd" in row and "| 88.8 | 5.00 | 16.6 |" in row, f"one line a column against the best peer at an equal or better ratio: {row}")
+    check("<marks>" not in html and "words &amp; &lt;marks&gt;" in html, "names are escaped")
+    check("http" not in html.replace("http://www.w3.org/2000/svg", ""), "the page needs nothing from elsewhere")
+    plots = os.listdir(os.path.join(folder, "a", "report"))
+    check(len(plots) >= 12, f"plots are files beside the Markdown: {len(plots)}")
+    for plot in plots:
+        xml.dom.minidom.parse(os.path.join(folder, "a", "report", plot))
+    for name in re.findall(r"\]\((report/[^)]*)\)", markdown):
+        check(os.path.exists(os.path.join(folder, "a", name)), f"{name} exists")
+    check(report(path, os.path.join(folder, "b")) == (markdown, html), "the same results give the same bytes")
+    other = os.path.join(folder, "other.jsonl")
+    with open(other, "w") as file:
+        file.writelines(json.dumps(dict(line, gb_s=line["gb_s"] * 1.1) if line.get("kernel", "").startswith("shared") else line) + "\n" for line in some_results())
+    compared, _ = report(path, os.path.join(folder, "b"), "--compare", other)
+    check("Two runs compared" in compared and "| 417 | 459 | 10.0 % |" in compared, "two runs are compared")
+
+
+def test_nothing_measured(folder):
+    path = os.path.join(folder, "few.jsonl")
+    with open(path, "w") as file:
+        file.write(json.dumps(dict(some_results()[0], gpu=None)).replace('"gpu": null, ', "") + "\n")
+    markdown, _ = report(path, os.path.join(folder, "c"))
+    check("Nothing was measured" in markdown and markdown.count("Not measured in this run") >= 10, "a run without results says so")
+
+
+def test_store(folder):
+    path = os.path.join(folder, "store.jsonl")
+    first = store.Store(path, {"a": 1})
+    first.add({"kind": "run", "run": "7", "configuration": {"a": 1}})
+    first.add({"kind": "rate", "step": "x", "gb_s": 1})
+    first.add({"kind": "done", "step": "x"})
+    first.add({"kind": "rate", "step": "y", "gb_s": 2})
+    with open(path, "a") as file:
+        file.write('{"kind": "rate", "st')  # the machine went away here
+    again = store.Store(path, {"a": 1})
+    check(again.done == {"x"} and again.run == "7", "finished steps are known")
+    check([line["gb_s"] for line in again.of_kind("rate")] == [1], "lines of unfinished steps are dropped")
+    again.add({"kind": "rate", "step": "y", "gb_s": 3})
+    check([line["gb_s"] for line in store.read_lines([path]) if line["kind"] == "rate"] == [1, 3], "the file goes on in whole lines")
+    try:
+        store.Store(path, {"a": 2})
+        check(False, "another configuration is refused")
+    except SystemExit:
+        check(True, "")
+
+
+def test_parts():
+    check(choose.envelope([(1, 100), (2, 50), (3, 60), (4, 10), (2.5, 60)]) == [(1, 100), (3, 60), (4, 10)], "the envelope drops what others beat")
+    slope, offset, r = choose.fit([(1, 3), (2, 5), (3, 7)])
+    check(abs(slope - 2) < 1e-9 and abs(offset - 1) < 1e-9 and abs(r - 1) < 1e-9, "a line is fitted exactly")
+    check(choose.fit([(1, 1), (1, 2), (1, 3)]) is None, "no spread, no fit")
+    for low, high in ((1e6, 4e9), (43, 1900), (1, 1), (0.5, 3)):
+        axis = svg.Axis("", [low, high], 0, 100, log=True)
+        check(axis.low <= low * 1.001 and axis.high >= high * 0.999 and axis.high > axis.low, f"a logarithmic axis holds {low} to {high}")
+    check(paper.same_column("tpch_l_comment") == "TPC-H l_comment" and paper.same_column("loghub_hadoop") is None, "the paper's columns by name")
+
+
+def test_counters():
+    loader = importlib.machinery.SourceFileLoader("counters", os.path.join(ROOT, "bench", "counters"))
+    counters = importlib.util.module_from_spec(importlib.util.spec_from_loader("counters", loader))
+    loader.exec_module(counters)
+    text = ('==PROF== Connected to process 1\n"ID","Kernel Name","gpu__time_duration.sum","l1tex__data_pipe_lsu_wavefronts.sum","dram__throughput.avg.pct_of_peak_sustained_elapsed"\n'
+            '"","","ns","","%"\n"0","fp_x_k6","1,000","2,000,000","40"\n"1","fp_x_k6","3,000","1,000","80"\n')
+    line = counters.summarise(counters.parse(text))
+    check(line == {"launches": 2, "duration_ns": 4000, "wavefronts": 2001000, "dram": 70.0}, f"ncu's table is read: {line}")
+    try:
+        counters.parse("==ERROR== no permission\n")
+        check(False, "no table is an error")
+    except ValueError:
+        check(True, "")
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    for name in "abc":
+        os.mkdir(os.path.join(scratch, name))
+    test_report(scratch)
+    test_nothing_measured(scratch)
+    test_store(scratch)
+test_parts()
+test_counters()
+print(f"{passed} passed, {failed} failed")
+sys.exit(1 if failed or not passed else 0)
