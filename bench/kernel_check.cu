@@ -299,13 +299,13 @@ static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batche
     group[0].split = shape.split;
     group[0].staging = (most_batch + 30) / 16 * 16;
     group[0].end_batch = (uint32_t)batches;
-    group[0].blocks = 1u << 20;
     if (s->launch.groups) release(s->image), release(s->launch.groups), release(s->launch.tiles);
     s->image = group[0].image;
     s->launch.groups = upload(group);
     s->launch.tiles = upload(std::vector<uint32_t>(batches / FP_GPU_TILE_BATCHES + 1));
     s->launch.end_batch = (uint32_t)batches;
     s->launch.chunk_count = 1;
+    s->launch.block_batches = 1;
     uint32_t warp = FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits) + group[0].staging;
     uint32_t warps = std::min(kernel->threads / 32, (232448 - group[0].image_bytes) / warp);
     if (group[0].image_bytes > 232448 || warps < 4) return 0;

@@ -128,6 +128,8 @@ typedef struct fastpair_dictionary fastpair_dictionary; /* trained tokens; immut
  * (0 when unknown). Returning non-zero stops the work with FASTPAIR_ERROR_CANCELLED. */
 typedef int (*fastpair_progress)(void *context, uint64_t done, uint64_t total);
 
+#define FASTPAIR_NO_HOT_CODES UINT32_MAX
+
 typedef struct fastpair_compress_options {
     size_t struct_size;         /* sizeof(fastpair_compress_options) */
     fastpair_codec codec;       /* 0: auto */
@@ -139,8 +141,10 @@ typedef struct fastpair_compress_options {
     uint64_t chunk_bytes;       /* decoded bytes after which a chunk is closed; 0: 8 MiB; at most 1 GiB */
     uint32_t batch_codes;       /* codes per sidecar entry, a multiple of 32 in 32..1024; 0: 256 */
     uint32_t section_alignment; /* file offsets of sections: 64 or 4096; 0: 64 */
-    uint32_t hot_codes;         /* at most this many most frequent tokens first, ahead of the length
-                                   classes of the rest; 0: none (see docs/format.md, code order) */
+    uint32_t hot_codes;         /* at most this many most frequent tokens first, ahead of the length classes
+                                   of the rest (docs/format.md, code order), for GPUs to keep in shared memory;
+                                   0: what they can keep, if the whole dictionary is too large for that;
+                                   FASTPAIR_NO_HOT_CODES: none */
     uint32_t threads;           /* 0 or 1: the calling thread alone; at most 1024 */
     const fastpair_dictionary *dictionary; /* use this one and never train; codec, code_bits and max_token
                                    must then be 0. Borrowed: must outlive the call or the writer. NULL: train */

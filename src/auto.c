@@ -44,8 +44,9 @@ static fastpair_status estimate_candidate(const fp_sample *sample, uint64_t trai
     part.pieces = train_pieces;
     part.size = offsets[train_pieces];
     fastpair_dictionary *model;
-    fastpair_status status = fp_model_train(&part, choice, settings->hot_codes != 0, settings->seed,
-                                            &settings->allocator, &model, error);
+    fastpair_status status = fp_model_train(
+        &part, choice, fp_reserves_hot(settings->hot_codes, choice.code_bits, choice.max_token),
+        settings->seed, &settings->allocator, &model, error);
     if (status) return status;
     uint64_t held_out = sample->pieces - train_pieces;
     uint64_t bytes = offsets[sample->pieces] - offsets[train_pieces];

@@ -45,6 +45,42 @@ static uint32_t place_runs(fp_dict *dict, const ranked *list, uint32_t count, ui
     return next;
 }
 
+/* Shared memory of a GPU's multiprocessor: a dictionary of up to NEAR_BYTES is kept there whole, of a larger one
+ * HOT_BYTES. The rest of some 220 KiB is for what is being decoded. */
+#define NEAR_BYTES (160u << 10)
+#define HOT_BYTES  (112u << 10)
+
+/* Bytes there: first halves of tokens, and second halves of those that have one. */
+static uint32_t near_bytes(uint32_t length, uint32_t max_token) {
+    return length > max_token / 2 ? max_token : max_token / 2;
+}
+
+/* Marks what is not in the hot part; the list is in order of frequency. Returns whether there is a hot part. */
+static int mark_cold(ranked *list, uint32_t count, uint32_t max_token, uint32_t hot_codes) {
+    uint64_t all = 0, hot = 0;
+    for (uint32_t i = 0; i < count; i++) all += near_bytes(list[i].length, max_token);
+    if (hot_codes == FASTPAIR_NO_HOT_CODES || hot_codes >= count || (!hot_codes && all <= NEAR_BYTES))
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        hot += near_bytes(list[i].length, max_token);
+        list[i].cold = hot_codes ? i >= hot_codes : hot > HOT_BYTES;
+    }
+    return 1;
+}
+
+/* Numbers the list: sorts it, finds the least code width that holds it, and its runs. */
+static void number_codes(fp_dict *dict, ranked *list, uint32_t count) {
+    qsort(list, count, sizeof *list, by_code_order);
+    /* Wider codes have larger groups, never smaller ones, so the first width that fits is the least. */
+    dict->code_bits = 1;
+    while (dict->code_bits < 16 && (1u << dict->code_bits) < count) dict->code_bits++;
+    for (;; dict->code_bits++) {
+        dict->class_shift = fp_class_shift(dict->code_bits);
+        dict->code_slots = place_runs(dict, list, count, dict->class_shift);
+        if (dict->code_slots <= 1u << dict->code_bits || dict->code_bits == 16) break;
+    }
+}
+
 fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, int only_used,
                               uint32_t hot_codes, fastpair_codec codec, uint64_t seed,
                               const fastpair_allocator *allocator, fp_dict *dict, uint32_t *code_of_id,
@@ -65,19 +101,13 @@ fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, i
         list[count++] = (ranked){counts[id], id, 0, tokens->lengths[id]};
         dict->bytes_size += tokens->lengths[id];
     }
-    if (hot_codes && hot_codes < count) {
-        qsort(list, count, sizeof *list, by_frequency);
-        for (uint32_t i = hot_codes; i < count; i++) list[i].cold = 1;
-    }
-    qsort(list, count, sizeof *list, by_code_order);
-
-    /* Wider codes have larger groups, never smaller ones, so the first width that fits is the least. */
-    dict->code_bits = 1;
-    while (dict->code_bits < 16 && (1u << dict->code_bits) < count) dict->code_bits++;
-    for (;; dict->code_bits++) {
-        dict->class_shift = fp_class_shift(dict->code_bits);
-        dict->code_slots = place_runs(dict, list, count, dict->class_shift);
-        if (dict->code_slots <= 1u << dict->code_bits || dict->code_bits == 16) break;
+    qsort(list, count, sizeof *list, by_frequency);
+    int has_hot = mark_cold(list, count, tokens->max_token, hot_codes);
+    number_codes(dict, list, count);
+    if (has_hot && dict->code_slots > 1u << dict->code_bits) {
+        /* Two parts waste up to twice as many codes: more than there are, if training did not know of them. */
+        for (uint32_t i = 0; i < count; i++) list[i].cold = 0;
+        number_codes(dict, list, count);
     }
     dict->tokens = count;
     dict->bytes = fp_allocate(allocator, dict->bytes_size, 1);

@@ -51,8 +51,10 @@ fastpair_status fp_model_from_rows(const fastpair_rows *rows, fp_settings *setti
     *model = NULL;
     fastpair_status status = fp_sample_for(rows, settings, column_bytes, &sample, &settings->choice, error);
     if (status) return status;
-    status = fp_model_train(&sample, settings->choice, settings->hot_codes != 0, settings->seed,
-                            &settings->allocator, model, error);
+    status = fp_model_train(
+        &sample, settings->choice,
+        fp_reserves_hot(settings->hot_codes, settings->choice.code_bits, settings->choice.max_token),
+        settings->seed, &settings->allocator, model, error);
     fp_sample_free(&sample, &settings->allocator);
     return status;
 }
@@ -124,8 +126,9 @@ fastpair_status fastpair_dictionary_train(const fastpair_rows *rows, const fastp
     fp_sample sample;
     if ((status = fp_sample_for(rows, &settings, column_bytes, &sample, &choice, error))) return status;
     fastpair_dictionary *model;
-    status = fp_model_train(&sample, choice, settings.hot_codes != 0, settings.seed, &settings.allocator,
-                            &model, error);
+    status = fp_model_train(&sample, choice,
+                            fp_reserves_hot(settings.hot_codes, choice.code_bits, choice.max_token),
+                            settings.seed, &settings.allocator, &model, error);
     if (!status) {
         status = number_by_sample(model, &sample, settings.hot_codes, error);
         if (status)

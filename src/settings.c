@@ -66,8 +66,8 @@ fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp
            "batch_codes is %u; it must be a multiple of 32 in 32..1024", settings->batch_codes);
     REFUSE(settings->alignment != 64 && settings->alignment != 4096,
            "section_alignment is %u; it must be 64 or 4096", settings->alignment);
-    REFUSE(settings->hot_codes > 65536, "hot_codes is %u; there are at most 65536 codes",
-           settings->hot_codes);
+    REFUSE(settings->hot_codes > 65536 && settings->hot_codes != FASTPAIR_NO_HOT_CODES,
+           "hot_codes is %u; there are at most 65536 codes", settings->hot_codes);
     REFUSE(settings->threads > FP_MAX_THREADS, "threads is %u; the most is %u", settings->threads,
            FP_MAX_THREADS);
     return FASTPAIR_OK;

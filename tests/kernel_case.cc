@@ -219,13 +219,13 @@ static void lay_out_group(const kernel_case *c, const emulated_variant *variant,
     image->group->near = shape.near;
     image->group->split = shape.split;
     image->group->end_batch = image->batches;
-    image->group->blocks = 1 + layout->spare_blocks;
     image->group->staging = (largest + 30) / 16 * 16;
     fp_gpu_launch *launch = &image->parameters.launch;
     launch->groups = (uint64_t)(uintptr_t)image->group;
     launch->tiles = (uint64_t)(uintptr_t)tile;
     launch->end_batch = image->batches;
     launch->chunk_count = 1;
+    launch->block_batches = 1 + (uint32_t)(layout->seed % 5);
 }
 
 void case_lay_out(const kernel_case *c, const emulated_variant *variant, const case_layout *layout,
@@ -299,7 +299,7 @@ const char *case_run(const emulated_variant *variant, const case_layout *layout,
         dynamic =
             image->group->image_bytes +
             warps * (FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + image->group->staging);
-        blocks = image->group->blocks + layout->spare_blocks;
+        blocks = 2 + layout->spare_blocks;
     }
     return emulator_run(variant->kernel, &parameters, variant->threads, blocks, 1, dynamic);
 }

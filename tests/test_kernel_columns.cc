@@ -135,25 +135,24 @@ static uint32_t add_groups(launch_image *image, const emulated_variant *variant,
         const uint8_t *nibbles = (const uint8_t *)(uintptr_t)dict->nibbles;
         for (uint32_t k = 0; k < dict->slots; k++)
             lengths[k] = (uint8_t)((nibbles[k / 2] >> k % 2 * 4 & 15) + 1);
-        fp_gpu_image shape = fp_gpu_image_shape(variant->home, dict->code_bits, variant->longest, lengths,
-                                                dict->slots, dict->hot_slots);
-        uint8_t *bytes = device_block(d, shape.bytes, 0, EMULATOR_READ, "dictionary image");
-        fp_gpu_image_write(&shape, (const uint8_t(*)[16])(uintptr_t)dict->rows16, lengths, dict->slots,
+        fp_gpu_image image_shape = fp_gpu_image_shape(variant->home, dict->code_bits, variant->longest,
+                                                      lengths, dict->slots, dict->hot_slots);
+        uint8_t *bytes = device_block(d, image_shape.bytes, 0, EMULATOR_READ, "dictionary image");
+        fp_gpu_image_write(&image_shape, (const uint8_t(*)[16])(uintptr_t)dict->rows16, lengths, dict->slots,
                            bytes);
         free(lengths);
         fp_gpu_group *group = &groups[count++];
         *group = fp_gpu_group{};
         group->image = (uint64_t)(uintptr_t)bytes;
-        group->image_bytes = shape.bytes;
+        group->image_bytes = image_shape.bytes;
         group->cold = cold;
-        group->slots = shape.slots;
-        group->near = shape.near;
-        group->split = shape.split;
+        group->slots = image_shape.slots;
+        group->near = image_shape.near;
+        group->split = image_shape.split;
         group->first_batch = chunk->first_batch;
         group->end_batch = batches;
-        group->blocks = 1 + draw(3);
         group->staging = (batch * variant->longest + 30) / 16 * 16;
-        if (shape.bytes > most_image) most_image = shape.bytes;
+        if (image_shape.bytes > most_image) most_image = image_shape.bytes;
         staging = group->staging;
     }
     uint32_t tiles = batches / FP_GPU_TILE_BATCHES + 1, chunk = 0;
@@ -168,6 +167,7 @@ static uint32_t add_groups(launch_image *image, const emulated_variant *variant,
     launch->tiles = (uint64_t)(uintptr_t)tile;
     launch->end_batch = batches;
     launch->chunk_count = image->chunk_count;
+    launch->block_batches = 1 + draw(3);
     *group_count = count;
     return most_image + variant->threads / 32 *
                             (FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + staging);

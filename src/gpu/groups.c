@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-/* Batches that make it worthwhile for one more block to copy a dictionary. */
-#define BATCHES_A_BLOCK 8u
-
 /* ---------------------------------------------------------------- shapes */
 
 /* Slots, of the first `end`, from the first on whose token is longer than `length`. */
@@ -199,7 +196,6 @@ void fp_groups_write_tables(fastpair_gpu_batch *batch, uint64_t device_memory) {
                               .split = group->image.split,
                               .first_batch = first,
                               .end_batch = group->end_batch,
-                              .blocks = (group->end_batch - first) / BATCHES_A_BLOCK + 1,
                               .staging = group->plan.staging};
         memcpy(batch->tables + batch->group_table + g * sizeof entry, &entry, sizeof entry);
     }

@@ -10,8 +10,10 @@
 #define MOST_CHUNKS_A_LAUNCH 65535u
 /* Decoded bytes for which a launch of its own is no loss: a tenth of a millisecond's work. */
 #define WORTH_A_LAUNCH (128u << 20)
-#define HELPER_THREADS 256u /* of the kernels beside the decoder */
-#define HELPER_WARPS   (HELPER_THREADS / 32u)
+/* Batches that make it worthwhile for one more block to copy a dictionary. */
+#define BATCHES_A_BLOCK 8u
+#define HELPER_THREADS  256u /* of the kernels beside the decoder */
+#define HELPER_WARPS    (HELPER_THREADS / 32u)
 
 static fastpair_status check_destination(const fastpair_gpu_batch *batch, const fastpair_gpu_destination *to,
                                          fastpair_error *error) {
@@ -79,15 +81,15 @@ static void fill_work(const fastpair_gpu_batch *batch, uint64_t first, uint64_t 
                              kernel->codes_per_lane, kernel->low_bytes);
 }
 
-/* How many of `left` chunks go into one launch. One kernel decodes them; and no more than the parameters
- * hold, if that is all or keeps the device busy for long enough that the launch itself does not count. */
+/* How many of `left` chunks go into one launch. One kernel decodes them; and for a staged one, no more than the
+ * parameters hold, if that keeps the device busy for long enough that the launch itself does not count. */
 static uint64_t slice_size(const fastpair_gpu_batch *batch, uint64_t first, uint64_t left) {
     uint32_t kernel = batch->groups[batch->chunks[first].group].kernel;
     uint64_t count = 1, bytes = 0;
     while (count < left && count < MOST_CHUNKS_A_LAUNCH &&
            batch->groups[batch->chunks[first + count].group].kernel == kernel)
         count++;
-    if (count <= FP_GPU_WORK_CHUNKS) return count;
+    if (count <= FP_GPU_WORK_CHUNKS || fp_kernel_is_assembled(&fp_kernel_table()[kernel])) return count;
     for (uint32_t i = 0; i < FP_GPU_WORK_CHUNKS; i++) bytes += batch->chunks[first + i].chunk->decoded_bytes;
     return bytes >= WORTH_A_LAUNCH ? FP_GPU_WORK_CHUNKS : count;
 }
@@ -137,6 +139,10 @@ static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint64_t f
     uint32_t batches = parameters->end_batch - parameters->first_batch;
     uint32_t blocks = info->multiprocessors * fp_resident_blocks(info, &needs);
     if (!batches) return 0;
+    /* Several groups share the device: as many blocks in all as run at once, or twice that, so that one with more
+     * to do than others does not hold all of them up. */
+    uint32_t share = last_group > first_group ? batches / (2 * blocks) : batches / blocks / 4;
+    parameters->block_batches = share > BATCHES_A_BLOCK ? share : BATCHES_A_BLOCK;
     void *arguments[] = {parameters};
     return batch->gpu->driver.launch(batch->gpu->kernels[kernel - fp_kernel_table()],
                                      blocks < batches ? blocks : batches, last_group - first_group + 1, 1,

@@ -84,11 +84,16 @@ static uint32_t estimate(const fp_kernel *kernel, const fp_column_shape *shape,
     return rate;
 }
 
-static uint32_t select_assembled(const fp_column_shape *shape, const fastpair_gpu_info *gpu) {
+static int serves(const fp_kernel *kernel, const fp_column_shape *shape) {
+    return shape->batch_codes && 32 * kernel->codes_per_lane % shape->batch_codes == 0;
+}
+
+static uint32_t select_assembled(const fp_column_shape *shape, const fastpair_gpu_info *gpu,
+                                 int use_sidecar) {
     uint32_t best = FP_KERNELS, best_rate = 0;
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
-        if (!fp_kernel_is_assembled(kernel)) continue;
+        if (!fp_kernel_is_assembled(kernel) || (use_sidecar && !serves(kernel, shape))) continue;
         /* Tokens of up to 8 bytes are never better off in rows of 16. */
         if (kernel->max_token == 16 && shape->max_length <= 8) continue;
         fp_assembled_plan plan = fp_plan_assembled(kernel, shape, gpu);
@@ -107,10 +112,6 @@ static int reads_whole_rows(const fp_column_shape *shape, const fastpair_gpu_inf
     if (shape->max_length <= 8) return 0;
     if (gpu->compute_major >= 9 && shape->code_bits > 13) return 1;
     return fp_paper_reads_whole_rows(shape);
-}
-
-static int serves(const fp_kernel *kernel, const fp_column_shape *shape) {
-    return shape->batch_codes && 32 * kernel->codes_per_lane % shape->batch_codes == 0;
 }
 
 uint32_t fp_select_staged(const fp_column_shape *shape, const fastpair_gpu_info *gpu, int use_sidecar) {
@@ -138,6 +139,6 @@ uint32_t fp_select_staged(const fp_column_shape *shape, const fastpair_gpu_info 
 }
 
 uint32_t fp_select_kernel(const fp_column_shape *shape, const fastpair_gpu_info *gpu, int use_sidecar) {
-    uint32_t assembled = select_assembled(shape, gpu);
+    uint32_t assembled = select_assembled(shape, gpu, use_sidecar);
     return assembled < FP_KERNELS ? assembled : fp_select_staged(shape, gpu, use_sidecar);
 }

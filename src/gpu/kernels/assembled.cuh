@@ -336,8 +336,10 @@ template <int K, int BITS, int L, int D, int S> DEVICE void assembled_kernel(con
     SHARED_DYNAMIC_BYTES(shared);
     fp_gpu_group group = group_load(launch);
     uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
-    uint32_t blocks = least(group.blocks, blocks_x());
-    if (block_x() >= blocks || group.first_batch + block_x() >= group.end_batch) return;
+    if (group.first_batch >= group.end_batch) return;
+    uint32_t blocks =
+        least((group.end_batch - group.first_batch - 1) / launch->block_batches + 1, blocks_x());
+    if (block_x() >= blocks) return;
     assembled_dict dict = assembled_open<BITS, L>(&group, shared);
     uint32_t buffers = group.image_bytes + warp * (shape::code_bytes + group.staging);
     uint8_t *codes = shared + buffers;

@@ -186,8 +186,7 @@ DEVICE fp_gpu_group group_load(const fp_gpu_launch *launch) {
     group.split = warp_same(sizes.word[3]);
     group.first_batch = greatest(warp_same(batches.word[0]), launch->first_batch);
     group.end_batch = least(warp_same(batches.word[1]), launch->end_batch);
-    group.blocks = warp_same(batches.word[2]);
-    group.staging = warp_same(batches.word[3]);
+    group.staging = warp_same(batches.word[2]);
     return group;
 }
 

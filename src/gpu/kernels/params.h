@@ -86,10 +86,9 @@ typedef struct fp_gpu_group {
     uint32_t image_bytes;        /* whole 16-byte units */
     uint32_t slots, near, split; /* as in fp_gpu_image */
     uint32_t first_batch, end_batch;
-    uint32_t blocks;  /* that share the work */
     uint32_t staging; /* bytes of a warp's buffer, whole 16-byte units: the largest batch fits wherever it
                          begins */
-    uint32_t reserved[4];
+    uint32_t reserved[5];
 } fp_gpu_group;
 
 /* A chunk number for every so many batches, to find a batch's chunk. */
@@ -106,7 +105,7 @@ typedef struct fp_gpu_group {
 #define FP_GPU_CODE_BUFFER(codes_per_lane, bits) ((codes_per_lane) * (bits)*4 + 16)
 
 /* So many fit the 4 KiB that all drivers and devices allow for parameters. */
-#define FP_GPU_WORK_CHUNKS 49u
+#define FP_GPU_WORK_CHUNKS 48u
 
 /* The parameters of a launch, passed by value. Blocks with blockIdx.y = c work on chunk first_chunk + c. */
 typedef struct fp_gpu_launch {
@@ -128,6 +127,8 @@ typedef struct fp_gpu_launch {
     uint32_t first_group;            /* blocks with blockIdx.y = g work on group first_group + g */
     uint32_t first_batch, end_batch; /* and on no batches but these */
     uint32_t chunk_count;            /* of this launch */
+    uint32_t block_batches;          /* a group takes a block for each so many of its batches */
+    uint32_t reserved;
     fp_gpu_work work[FP_GPU_WORK_CHUNKS];
 } fp_gpu_launch;
 
@@ -141,7 +142,7 @@ typedef struct fp_gpu_launch {
 #define FP_GPU_ASSERT _Static_assert
 #endif
 FP_GPU_ASSERT(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 && sizeof(fp_gpu_work) == 80 &&
-                  sizeof(fp_gpu_group) == 64 && sizeof(fp_gpu_launch) == 96 + 80 * FP_GPU_WORK_CHUNKS,
+                  sizeof(fp_gpu_group) == 64 && sizeof(fp_gpu_launch) == 104 + 80 * FP_GPU_WORK_CHUNKS,
               "host and device must agree on these sizes");
 FP_GPU_ASSERT(sizeof(fp_gpu_launch) <= 4096 - 8, "and a kernel may have a second parameter");
 
