@@ -235,6 +235,7 @@ struct setting {
     fp_gpu_chunk chunk;
     fp_gpu_dict dict;
     fp_gpu_launch launch;
+    fp_gpu_work more[FP_GPU_WIDE_CHUNKS - FP_GPU_WORK_CHUNKS]; /* behind the launch, for wide kernels */
     uint64_t image;
 };
 
@@ -386,6 +387,11 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
            (double)s->c.bytes / (times[0] * 1e6), (double)s->c.bytes / (times[times.size() / 2] * 1e6),
            attributes.numRegs, resident, resident * warps, dynamic / 1024, attributes.localSizeBytes,
            right ? "" : " *** BAD");
+    if (!right) {
+        unsigned words[2];
+        MUST(cudaMemcpy(words, device_words, 8, cudaMemcpyDeviceToHost));
+        printf("      status %u, %u pieces differ\n", words[0], words[1]);
+    }
 }
 
 /* Spoils what the kernel reads, in a few ways, and looks at status and margins. */

@@ -215,7 +215,11 @@ static void test_assembled_kernels(fastpair_gpu *gpu) {
                                              .chunk_bytes = 600000,
                                              .batch_codes = kernel->codes_per_lane % 2 ? 480 : 256};
         int fills = kernel->code_bits > 13;
-        sample samples[2] = {make_sample(fills ? ADDRESSES : 0, fills ? 8000000 : 3000000, &options),
+        sample samples[2] = {make_sample(fills ? ADDRESSES : 0,
+                                         kernel->code_bits == 16 ? 40000000
+                                         : fills                 ? 8000000
+                                                                 : 3000000,
+                                         &options),
                              make_sample(1, 2000000, &options)};
         uint64_t before = batches_tested;
         test_batch(gpu, samples, 1, kernel->name, 0);

@@ -69,16 +69,18 @@ static slice_grids measure_slice(const fastpair_gpu_batch *batch, uint64_t first
 
 /* Work for chunks first .. first + count, if the parameters hold so many; else the kernel goes by the
  * tables. */
-static void fill_work(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
+static void fill_work(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count, uint64_t room,
                       fp_gpu_launch *parameters) {
+    fp_gpu_work *work = parameters->work; /* goes on behind the launch if that is wide */
     const fp_kernel *kernel = fp_chunk_kernel(batch, first);
     const fp_gpu_chunk *chunks = (const fp_gpu_chunk *)(const void *)batch->tables + first;
     const fp_gpu_dict *dicts = (const fp_gpu_dict *)(const void *)(batch->tables + batch->dict_table);
-    parameters->has_work = count <= FP_GPU_WORK_CHUNKS;
-    for (uint64_t i = 0; i < count && parameters->has_work; i++)
-        parameters->work[i] =
-            fp_gpu_work_make(&chunks[i], dicts + (chunks[i].code_count ? chunks[i].dict : 0), parameters->out,
-                             kernel->codes_per_lane, kernel->low_bytes);
+    parameters->has_work = count <= room;
+    for (uint64_t i = 0; i < count && parameters->has_work; i++) {
+        work[i] = fp_gpu_work_make(&chunks[i], dicts + (chunks[i].code_count ? chunks[i].dict : 0),
+                                   parameters->out, kernel->codes_per_lane, kernel->low_bytes);
+        work[i].first_batch = chunks[i].first_batch;
+    }
 }
 
 /* How many of `left` chunks go into one launch. One kernel decodes them; and for a staged one, no more than the
@@ -133,9 +135,7 @@ static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint64_t f
                                                                : batch->groups[last_group].end_batch;
     parameters->first_chunk = (uint32_t)first;
     parameters->chunk_count = (uint32_t)count;
-    fill_work(batch, first, count, parameters);
-    for (uint64_t i = 0; i < count && parameters->has_work; i++)
-        parameters->work[i].first_batch = batch->chunks[first + i].first_batch;
+    fill_work(batch, first, count, FP_GPU_WIDE_CHUNKS, parameters);
     uint32_t batches = parameters->end_batch - parameters->first_batch;
     uint32_t blocks = info->multiprocessors * fp_resident_blocks(info, &needs);
     if (!batches) return 0;
@@ -143,10 +143,19 @@ static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint64_t f
      * to do than others does not hold all of them up. */
     uint32_t share = last_group > first_group ? batches / (2 * blocks) : batches / blocks / 4;
     parameters->block_batches = share > BATCHES_A_BLOCK ? share : BATCHES_A_BLOCK;
+    /* No more blocks in a row than the largest group has a use for: one without work still takes its turn. */
+    uint32_t most = 0;
+    for (uint32_t g = first_group; g <= last_group; g++) {
+        uint32_t begin = batch->chunks[batch->groups[g].first_chunk].first_batch;
+        if (batch->groups[g].end_batch - begin > most) most = batch->groups[g].end_batch - begin;
+    }
+    if (batches < most) most = batches;
+    uint32_t row = ceil_div(most, parameters->block_batches);
+    if (row < blocks) blocks = row;
     void *arguments[] = {parameters};
-    return batch->gpu->driver.launch(batch->gpu->kernels[kernel - fp_kernel_table()],
-                                     blocks < batches ? blocks : batches, last_group - first_group + 1, 1,
-                                     needs.threads, 1, 1, needs.shared, stream, arguments, NULL);
+    return batch->gpu->driver.launch(batch->gpu->kernels[kernel - fp_kernel_table()], blocks,
+                                     last_group - first_group + 1, 1, needs.threads, 1, 1, needs.shared,
+                                     stream, arguments, NULL);
 }
 
 static fp_cu_result launch_slice(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
@@ -157,7 +166,7 @@ static fp_cu_result launch_slice(const fastpair_gpu_batch *batch, uint64_t first
     slice_grids grids = measure_slice(batch, first, count);
     unsigned chunks = (unsigned)count, lane_codes = kernel->codes_per_lane;
     parameters->first_chunk = (uint32_t)first;
-    fill_work(batch, first, count, parameters);
+    if (!fp_kernel_is_assembled(kernel)) fill_work(batch, first, count, FP_GPU_WORK_CHUNKS, parameters);
     void *arguments[] = {parameters, &lane_codes};
     fp_cu_result result = 0;
     if (grids.positions) {
@@ -215,18 +224,18 @@ fastpair_status fastpair_gpu_batch_decode(fastpair_gpu_batch *batch, uint64_t fi
     if (!batch->device_memory && batch->device_bytes)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "the batch has not been uploaded");
-    fp_gpu_launch parameters = {.chunks = batch->device_memory,
-                                .dicts = batch->device_memory + batch->dict_table,
-                                .out = to.output,
-                                .out_bytes = to.output_bytes,
-                                .status = to.status,
-                                .row_offsets = to.row_offsets,
-                                .offset_bits = to.offset_bits};
+    fp_gpu_wide_launch wide = {.launch = {.chunks = batch->device_memory,
+                                          .dicts = batch->device_memory + batch->dict_table,
+                                          .out = to.output,
+                                          .out_bytes = to.output_bytes,
+                                          .status = to.status,
+                                          .row_offsets = to.row_offsets,
+                                          .offset_bits = to.offset_bits}};
     if ((status = fp_gpu_push(batch->gpu, error))) return status;
     fp_cu_result result = copy_rest(batch, first, count, &to, stream);
     for (uint64_t done = 0, slice; done < count && !result; done += slice) {
         slice = slice_size(batch, first + done, count - done);
-        result = launch_slice(batch, first + done, slice, &parameters, stream);
+        result = launch_slice(batch, first + done, slice, &wide.launch, stream);
     }
     if (result) status = fp_driver_fail(&batch->gpu->driver, result, "launching a decode", error);
     fp_gpu_pop(batch->gpu);

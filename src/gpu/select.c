@@ -66,21 +66,18 @@ fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_sha
     return plan;
 }
 
-/* An estimate of the rate, only good for comparing kernels on one column. Warps in flight hide latency up to a
- * point; more codes a lane save the work that is done once a batch; what the tokens are like decides about the rest. */
+/* An estimate of the rate, only good for comparing kernels on one column: warps in flight hide latency up to a
+ * point, and what the tokens are like decides about the rest. The numbers are fitted to an H200. */
 static uint32_t estimate(const fp_kernel *kernel, const fp_column_shape *shape,
                          const fp_assembled_plan *plan) {
-    uint32_t mean = fp_mean_token(shape), enough = kernel->codes_per_lane == 32 ? 14 : 24;
+    uint32_t many_codes = kernel->codes_per_lane == 32, enough = many_codes ? 14 : 24;
     uint32_t rate = 1000 * (plan->warps < enough ? plan->warps : enough) / enough;
-    if (kernel->codes_per_lane == 32 && mean < 500) rate += 100;
-    if (kernel->codes_per_lane == 32 && mean >= 950) rate -= 50;
-    if (has_one_length(shape) && kernel->store_bytes == 8) rate += 300;
-    if (has_one_length(shape) && kernel->codes_per_lane % 2) rate += 300;
-    if (!has_one_length(shape) && kernel->store_bytes == 8) rate -= 50;
-    if (kernel->home == FP_GPU_ROWS && kernel->max_token == 16) rate = mean >= 950 ? rate + 50 : rate * 4 / 5;
-    /* Gathers from global memory: L1 serves long, frequent tokens well, and short ones badly. */
-    if (kernel->home == FP_GPU_FAR) rate = mean >= 1000 ? 900 : 600;
-    if (kernel->home == FP_GPU_HOT) rate = rate * 4 / 5;
+    if (kernel->home == FP_GPU_FAR) return has_one_length(shape) && kernel->codes_per_lane % 2 ? 760 : 740;
+    if (kernel->home == FP_GPU_HOT) return 50 * plan->warps;
+    if (many_codes) rate += kernel->max_token == 16 ? 60 : fp_mean_token(shape) < 550 ? 100 : 0;
+    if (!many_codes && kernel->max_token == 8 && fp_mean_token(shape) >= 550) rate += 60;
+    if (kernel->store_bytes == 8) rate = has_one_length(shape) ? rate + 300 : rate - 30;
+    if (kernel->home == FP_GPU_ROWS) rate -= 100;
     return rate;
 }
 

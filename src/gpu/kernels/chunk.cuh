@@ -131,11 +131,16 @@ typedef struct chunk_codes {
     uint32_t count, first_batch;
 } chunk_codes;
 
+/* The work of a chunk; a wide launch has more than the launch's own array. */
+DEVICE const fp_gpu_work *chunk_work(const fp_gpu_launch *launch, uint32_t number) {
+    return (const fp_gpu_work *)launch->work + number;
+}
+
 /* Chunks are numbered as in launch->work, or as in the table. */
 template <int K> DEVICE chunk_codes chunk_codes_open(const fp_gpu_launch *launch, uint32_t number) {
     chunk_codes chunk;
     if (launch->has_work) {
-        const fp_gpu_work *work = &launch->work[number];
+        const fp_gpu_work *work = chunk_work(launch, number);
         chunk.codes = work->codes;
         chunk.out = work->out;
         chunk.count = work->code_count;
@@ -162,7 +167,7 @@ template <int K> DEVICE chunk_codes chunk_codes_open(const fp_gpu_launch *launch
 /* The chunk of a batch; `from` is the chunk of an earlier batch, or the first there is. */
 DEVICE uint32_t chunk_find(const fp_gpu_launch *launch, uint32_t batch, uint32_t from) {
     if (launch->has_work) {
-        while (from + 1 < launch->chunk_count && batch >= launch->work[from + 1].first_batch) from++;
+        while (from + 1 < launch->chunk_count && batch >= chunk_work(launch, from + 1)->first_batch) from++;
         return from;
     }
     uint32_t last = launch->first_chunk + launch->chunk_count - 1;

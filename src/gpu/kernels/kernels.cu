@@ -29,6 +29,7 @@
 
 #define KERNEL(T, B) extern "C" __global__ void __launch_bounds__(T, B)
 #define LAUNCH       const __grid_constant__ fp_gpu_launch launch
+#define WIDE_LAUNCH  const __grid_constant__ fp_gpu_wide_launch wide
 
 #define FP_STAGED(K, W, H, T, B)                                                                             \
     IF_T##T(KERNEL(T, B) fp_staged_k##K##_w##W##_h##H##_t##T##_b##B(LAUNCH) {                                \
@@ -45,8 +46,8 @@
         staged_shared_kernel<K, 8, 8, 0, T, B>(&launch, shared_slots);                                       \
     })
 #define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                                    \
-    KERNEL(T, 1) fp_assembled_k##K##_b##BITS##_l##L##_##D##_s##S##_t##T(LAUNCH) {                            \
-        assembled_kernel<K, BITS, L, FP_GPU_##D, S>(&launch);                                                \
+    KERNEL(T, 1) fp_assembled_k##K##_b##BITS##_l##L##_##D##_s##S##_t##T(WIDE_LAUNCH) {                       \
+        assembled_kernel<K, BITS, L, FP_GPU_##D, S>(&wide.launch);                                           \
     }
 #include "variants.def"
 

@@ -104,8 +104,10 @@ typedef struct fp_gpu_group {
 /* A warp's buffer for the codes of a batch; lanes that are not aligned read a word more. */
 #define FP_GPU_CODE_BUFFER(codes_per_lane, bits) ((codes_per_lane) * (bits)*4 + 16)
 
-/* So many fit the 4 KiB that all drivers and devices allow for parameters. */
+/* So many a launch of a staged kernel brings along, in 4 KiB of parameters; and of an assembled one, which decodes
+ * whole columns at a time, in 32 KiB. Beyond that kernels look into the tables. */
 #define FP_GPU_WORK_CHUNKS 48u
+#define FP_GPU_WIDE_CHUNKS 400u
 
 /* The parameters of a launch, passed by value. Blocks with blockIdx.y = c work on chunk first_chunk + c. */
 typedef struct fp_gpu_launch {
@@ -132,6 +134,12 @@ typedef struct fp_gpu_launch {
     fp_gpu_work work[FP_GPU_WORK_CHUNKS];
 } fp_gpu_launch;
 
+/* The same with more work, which goes on behind the launch's own. */
+typedef struct fp_gpu_wide_launch {
+    fp_gpu_launch launch;
+    fp_gpu_work more[FP_GPU_WIDE_CHUNKS - FP_GPU_WORK_CHUNKS];
+} fp_gpu_wide_launch;
+
 /* Dynamic shared memory of a kernel that copies the dictionary there (staged_shared.cuh): tokens of up to
  * `longest` bytes, 8 or 16, and their lengths. */
 #define FP_SHARED_DICT_BYTES(slots, longest) (((slots) * (longest) + ((slots) + 1) / 2 + 15) / 16 * 16)
@@ -145,5 +153,8 @@ FP_GPU_ASSERT(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 && sizeof
                   sizeof(fp_gpu_group) == 64 && sizeof(fp_gpu_launch) == 104 + 80 * FP_GPU_WORK_CHUNKS,
               "host and device must agree on these sizes");
 FP_GPU_ASSERT(sizeof(fp_gpu_launch) <= 4096 - 8, "and a kernel may have a second parameter");
+FP_GPU_ASSERT(sizeof(fp_gpu_wide_launch) == 104 + 80 * FP_GPU_WIDE_CHUNKS &&
+                  sizeof(fp_gpu_wide_launch) <= 32764,
+              "the most that devices take");
 
 #endif
