@@ -235,7 +235,7 @@ struct setting {
     fp_gpu_chunk chunk;
     fp_gpu_dict dict;
     fp_gpu_launch launch;
-    fp_gpu_work more[FP_GPU_WIDE_CHUNKS - FP_GPU_WORK_CHUNKS]; /* behind the launch, for wide kernels */
+    fp_gpu_wide_launch wide;
     uint64_t image;
 };
 
@@ -299,14 +299,12 @@ static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batche
     group[0].near = shape.near;
     group[0].split = shape.split;
     group[0].staging = (most_batch + 30) / 16 * 16;
-    group[0].end_batch = (uint32_t)batches;
-    if (s->launch.groups) release(s->image), release(s->launch.groups), release(s->launch.tiles);
+    if (s->wide.groups) release(s->image), release(s->wide.groups);
     s->image = group[0].image;
-    s->launch.groups = upload(group);
-    s->launch.tiles = upload(std::vector<uint32_t>(batches / FP_GPU_TILE_BATCHES + 1));
-    s->launch.end_batch = (uint32_t)batches;
-    s->launch.chunk_count = 1;
-    s->launch.block_batches = 1;
+    s->wide.groups = upload(group);
+    s->wide.status = s->launch.status;
+    s->wide.chunk_count = 1;
+    s->wide.shares[0] = fp_gpu_share{0, 0, (uint32_t)batches, 1u << 20};
     uint32_t warp = FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits) + group[0].staging;
     uint32_t warps = std::min(kernel->threads / 32, (232448 - group[0].image_bytes) / warp);
     if (group[0].image_bytes > 232448 || warps < 4) return 0;
@@ -319,6 +317,7 @@ static void fill_work(setting *s, const kernel_entry *kernel) {
     s->launch.has_work = !tables;
     s->launch.work[0] =
         fp_gpu_work_make(&s->chunk, &s->dict, s->launch.out, kernel->codes_per_lane, kernel->low_bytes);
+    s->wide.work[0] = s->launch.work[0];
 }
 
 static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
@@ -360,7 +359,9 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
         store_chunk(s);
     }
     fill_work(s, kernel);
-    void *arguments[] = {&s->launch, &shared_slots};
+    /* An assembled kernel's blocks stay, and share all batches. */
+    s->wide.shares[0].blocks = (uint32_t)blocks;
+    void *arguments[] = {kernel->code_bits ? (void *)&s->wide : &s->launch, &shared_slots};
     MUST(cudaMemset(output, 0xee, output_bytes));
     MUST(cudaMemset(device_words, 0, 4));
     MUST(cudaLaunchKernel(kernel->function, dim3((unsigned)blocks), dim3(threads), arguments, dynamic, 0));
@@ -492,7 +493,7 @@ static void run_column(const char *path, uint64_t target) {
                             s.chunks,     (uint64_t)output, (uint64_t)reference};
     for (uint64_t memory : all) release(memory);
     if (s.sidecar) release(s.sidecar);
-    if (s.launch.groups) release(s.image), release(s.launch.groups), release(s.launch.tiles);
+    if (s.wide.groups) release(s.image), release(s.wide.groups);
 }
 
 int main(int count, char **arguments) {

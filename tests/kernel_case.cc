@@ -136,7 +136,8 @@ static uint32_t bytes_before(const kernel_case *c, uint32_t end) {
 static void lay_out_codes(const kernel_case *c, uint32_t widened, case_image *image) {
     image->codes_bytes = widened ? 2ull * c->count : ((uint64_t)c->count * c->bits + 127) / 128 * 16;
     image->codes = device_block(&image->memory, image->codes_bytes, 0, EMULATOR_READ, "codes");
-    memset(image->codes, 0, image->codes_bytes);
+    /* What lies behind the last code is not looked at. */
+    memset(image->codes, widened ? 0 : c->codes[0] & 255, image->codes_bytes);
     for (uint32_t i = 0; i < c->count; i++) {
         if (widened) {
             memcpy(image->codes + 2 * (size_t)i, &c->codes[i], 2);
@@ -144,7 +145,8 @@ static void lay_out_codes(const kernel_case *c, uint32_t widened, case_image *im
         }
         for (uint32_t b = 0; b < c->bits; b++) {
             uint64_t bit = (uint64_t)i * c->bits + b;
-            image->codes[bit / 8] |= (uint8_t)((c->codes[i] >> b & 1) << bit % 8);
+            image->codes[bit / 8] =
+                (uint8_t)((image->codes[bit / 8] & ~(1 << bit % 8)) | (c->codes[i] >> b & 1) << bit % 8);
         }
     }
 }
@@ -194,7 +196,7 @@ static void lay_out_dict(const kernel_case *c, case_image *image) {
     *image->dict = dict;
 }
 
-/* For kernels that work on groups. */
+/* For assembled kernels. */
 static void lay_out_group(const kernel_case *c, const emulated_variant *variant, const case_layout *layout,
                           case_image *image) {
     device *d = &image->memory;
@@ -203,9 +205,6 @@ static void lay_out_group(const kernel_case *c, const emulated_variant *variant,
         fp_gpu_image_shape(variant->home, c->bits, variant->longest, c->lengths, c->slots, c->hot);
     image->group_image = device_block(d, shape.bytes, 0, EMULATOR_READ, "dictionary image");
     fp_gpu_image_write(&shape, c->tokens, c->lengths, c->slots, image->group_image);
-    uint32_t tiles = image->batches / FP_GPU_TILE_BATCHES + 1;
-    uint32_t *tile = (uint32_t *)(void *)device_block(d, 4ull * tiles, 0, EMULATOR_READ, "tiles");
-    memset(tile, 0, 4ull * tiles);
     for (uint32_t i = 0; i < image->batches; i++) {
         uint32_t bytes = bytes_before(c, (i + 1) * batch) - bytes_before(c, i * batch);
         if (bytes > largest) largest = bytes;
@@ -218,14 +217,12 @@ static void lay_out_group(const kernel_case *c, const emulated_variant *variant,
     image->group->slots = shape.slots;
     image->group->near = shape.near;
     image->group->split = shape.split;
-    image->group->end_batch = image->batches;
     image->group->staging = (largest + 30) / 16 * 16;
-    fp_gpu_launch *launch = &image->parameters.launch;
-    launch->groups = (uint64_t)(uintptr_t)image->group;
-    launch->tiles = (uint64_t)(uintptr_t)tile;
-    launch->end_batch = image->batches;
-    launch->chunk_count = 1;
-    launch->block_batches = 1 + (uint32_t)(layout->seed % 5);
+    fp_gpu_wide_launch *wide = &image->parameters.wide;
+    wide->groups = (uint64_t)(uintptr_t)image->group;
+    wide->chunk_count = 1;
+    wide->shares[0].end_batch = image->batches;
+    wide->shares[0].blocks = 1 + (uint32_t)(layout->seed % 3);
 }
 
 void case_lay_out(const kernel_case *c, const emulated_variant *variant, const case_layout *layout,
@@ -299,7 +296,10 @@ const char *case_run(const emulated_variant *variant, const case_layout *layout,
         dynamic =
             image->group->image_bytes +
             warps * (FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + image->group->staging);
-        blocks = 2 + layout->spare_blocks;
+        blocks = 3 + layout->spare_blocks;
+        parameters.wide.status = launch->status;
+        parameters.wide.work[0] = fp_gpu_work_make(image->chunk, image->dict, launch->out,
+                                                   variant->codes_per_lane, variant->low_bytes);
     }
     return emulator_run(variant->kernel, &parameters, variant->threads, blocks, 1, dynamic);
 }

@@ -17,14 +17,15 @@ typedef struct emulated_variant {
     int shared_dict;         /* takes dynamic shared memory, and a second parameter */
     int carried;             /* in the library, not in the grid alone */
     emulator_kernel kernel;
-    uint32_t code_bits; /* kernels that work on groups: of the codes they read; else 0 */
+    uint32_t code_bits; /* assembled kernels: of the codes they read; else 0 */
     fp_gpu_home home;
 } emulated_variant;
 
 /* What an emulated kernel is called with. */
 typedef struct emulated_parameters {
     fp_gpu_launch launch;
-    uint32_t second; /* shared_slots or codes_per_lane */
+    uint32_t second;         /* shared_slots or codes_per_lane */
+    fp_gpu_wide_launch wide; /* of assembled kernels, in place of both */
 } emulated_parameters;
 
 /* Parts of the grid, ended by an entry without a name; each in a file of its own, as they take long to
@@ -80,7 +81,7 @@ typedef struct kernel_case {
 /* Random tokens and codes. `slots` codes of the fewest bits that hold them; longest is 8 or 16. */
 void case_make(kernel_case *c, uint64_t seed, uint32_t slots, uint32_t count, uint32_t longest,
                case_lengths lengths);
-/* The same with codes in length classes, as files have them and as kernels that work on groups want them; with
+/* The same with codes in length classes, as files have them and as assembled kernels want them; with
  * `hot`, in two parts. Slots between classes hold no token and are no codes. */
 void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count, uint32_t longest,
                        case_lengths lengths, int hot);

@@ -101,7 +101,7 @@ static void add_column(launch_image *image, const device_column *column, uint32_
     image->slots += column->rows + 1;
 }
 
-/* Whether a kernel that works on groups can decode a column. */
+/* Whether an assembled kernel can decode a column. */
 static bool suits(const emulated_variant *variant, const device_column *column) {
     for (uint32_t i = 0; i < column->dict_count; i++) {
         const fp_gpu_dict *dict = &column->dicts[i];
@@ -112,69 +112,66 @@ static bool suits(const emulated_variant *variant, const device_column *column) 
     return column->dict_count > 0;
 }
 
-/* Groups of chunks with one dictionary, counted through, and their tiles. Returns dynamic shared memory. */
-static uint32_t add_groups(launch_image *image, const emulated_variant *variant, const fp_gpu_dict *dicts,
-                           uint32_t *group_count) {
-    fp_gpu_launch *launch = &image->parameters.launch;
-    uint32_t batch = 32 * variant->codes_per_lane, batches = 0, most_image = 0, staging = 0, count = 0;
+/* The group of a dictionary: its image. */
+static fp_gpu_group make_group(launch_image *image, const emulated_variant *variant,
+                               const fp_gpu_dict *dict) {
+    uint8_t *lengths = (uint8_t *)malloc(dict->slots);
+    const uint8_t *nibbles = (const uint8_t *)(uintptr_t)dict->nibbles;
+    for (uint32_t k = 0; k < dict->slots; k++) lengths[k] = (uint8_t)((nibbles[k / 2] >> k % 2 * 4 & 15) + 1);
+    fp_gpu_image near_shape = fp_gpu_image_shape(variant->home, dict->code_bits, variant->longest, lengths,
+                                                 dict->slots, dict->hot_slots);
+    uint8_t *bytes = device_block(&image->memory, near_shape.bytes, 0, EMULATOR_READ, "dictionary image");
+    fp_gpu_image_write(&near_shape, (const uint8_t(*)[16])(uintptr_t)dict->rows16, lengths, dict->slots,
+                       bytes);
+    free(lengths);
+    fp_gpu_group group = {};
+    group.image = (uint64_t)(uintptr_t)bytes;
+    group.image_bytes = near_shape.bytes;
+    group.cold = variant->longest == 16 ? dict->rows16 : dict->low8;
+    group.slots = near_shape.slots;
+    group.near = near_shape.near;
+    group.split = near_shape.split;
+    group.staging = (32 * variant->codes_per_lane * variant->longest + 30) / 16 * 16;
+    return group;
+}
+
+/* All chunks in one launch, dictionary by dictionary: chunks of one follow each other, wherever they are in the
+ * output. */
+static const char *run_assembled(launch_image *image, const emulated_variant *variant,
+                                 const fp_gpu_dict *dicts, uint32_t dict_count) {
+    static emulated_parameters p;
+    fp_gpu_wide_launch *wide = &p.wide;
+    uint32_t batch = 32 * variant->codes_per_lane, batches = 0, shares = 0, most_image = 0, staging = 0;
     device *d = &image->memory;
-    fp_gpu_group *groups = (fp_gpu_group *)(void *)device_block(d, image->chunk_count * sizeof *groups, 0,
-                                                                EMULATOR_READ, "groups");
-    for (uint32_t i = 0; i < image->chunk_count; i++) {
-        fp_gpu_chunk *chunk = &image->chunks[i];
-        chunk->first_batch = batches;
-        if (!chunk->code_count) continue;
-        const fp_gpu_dict *dict = &dicts[chunk->dict];
-        uint64_t cold = variant->longest == 16 ? dict->rows16 : dict->low8;
-        batches += (uint32_t)((chunk->code_count + batch - 1) / batch);
-        if (count && groups[count - 1].cold == cold) {
-            groups[count - 1].end_batch = batches;
-            continue;
+    fp_gpu_group *groups =
+        (fp_gpu_group *)(void *)device_block(d, dict_count * sizeof *groups, 0, EMULATOR_READ, "groups");
+    memset(wide, 0, sizeof *wide);
+    for (uint32_t g = dict_count; g-- > 0;) {
+        groups[g] = make_group(image, variant, &dicts[g]);
+        if (groups[g].image_bytes > most_image) most_image = groups[g].image_bytes;
+        staging = groups[g].staging;
+        wide->shares[shares] = fp_gpu_share{g, batches, batches, 1 + draw(3)};
+        for (uint32_t i = 0; i < image->chunk_count; i++) {
+            const fp_gpu_chunk *chunk = &image->chunks[i];
+            if (!chunk->code_count || chunk->dict != g) continue;
+            if (wide->chunk_count == FP_GPU_WIDE_CHUNKS) abort();
+            wide->work[wide->chunk_count] = fp_gpu_work_make(chunk, &dicts[g], image->parameters.launch.out,
+                                                             variant->codes_per_lane, variant->low_bytes);
+            wide->work[wide->chunk_count++].first_batch = batches;
+            batches += (uint32_t)((chunk->code_count + batch - 1) / batch);
         }
-        uint8_t *lengths = (uint8_t *)malloc(dict->slots);
-        const uint8_t *nibbles = (const uint8_t *)(uintptr_t)dict->nibbles;
-        for (uint32_t k = 0; k < dict->slots; k++)
-            lengths[k] = (uint8_t)((nibbles[k / 2] >> k % 2 * 4 & 15) + 1);
-        fp_gpu_image image_shape = fp_gpu_image_shape(variant->home, dict->code_bits, variant->longest,
-                                                      lengths, dict->slots, dict->hot_slots);
-        uint8_t *bytes = device_block(d, image_shape.bytes, 0, EMULATOR_READ, "dictionary image");
-        fp_gpu_image_write(&image_shape, (const uint8_t(*)[16])(uintptr_t)dict->rows16, lengths, dict->slots,
-                           bytes);
-        free(lengths);
-        fp_gpu_group *group = &groups[count++];
-        *group = fp_gpu_group{};
-        group->image = (uint64_t)(uintptr_t)bytes;
-        group->image_bytes = image_shape.bytes;
-        group->cold = cold;
-        group->slots = image_shape.slots;
-        group->near = image_shape.near;
-        group->split = image_shape.split;
-        group->first_batch = chunk->first_batch;
-        group->end_batch = batches;
-        group->staging = (batch * variant->longest + 30) / 16 * 16;
-        if (image_shape.bytes > most_image) most_image = image_shape.bytes;
-        staging = group->staging;
+        wide->shares[shares].end_batch = batches;
+        if (wide->shares[shares].first_batch < batches) shares++;
     }
-    uint32_t tiles = batches / FP_GPU_TILE_BATCHES + 1, chunk = 0;
-    uint32_t *tile = (uint32_t *)(void *)device_block(d, 4ull * tiles, 0, EMULATOR_READ, "tiles");
-    for (uint32_t t = 0; t < tiles; t++) {
-        while (chunk + 1 < image->chunk_count &&
-               image->chunks[chunk + 1].first_batch <= t * FP_GPU_TILE_BATCHES)
-            chunk++;
-        tile[t] = chunk;
-    }
-    launch->groups = (uint64_t)(uintptr_t)groups;
-    launch->tiles = (uint64_t)(uintptr_t)tile;
-    launch->end_batch = batches;
-    launch->chunk_count = image->chunk_count;
-    launch->block_batches = 1 + draw(3);
-    *group_count = count;
-    return most_image + variant->threads / 32 *
-                            (FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + staging);
+    wide->status = image->parameters.launch.status;
+    wide->groups = (uint64_t)(uintptr_t)groups;
+    uint32_t warp_bytes = FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + staging;
+    return emulator_run(variant->kernel, &p, variant->threads, 3, shares,
+                        most_image + variant->threads / 32 * warp_bytes);
 }
 
 static const char *run_launch(launch_image *image, const emulated_variant *variant, const fp_gpu_dict *dicts,
-                              uint32_t offset_bits) {
+                              uint32_t dict_count, uint32_t offset_bits) {
     uint32_t warps = variant->threads / 32, helper_warps = EMULATED_HELPER_THREADS / 32;
     emulated_parameters *p = &image->parameters;
     const char *error = NULL;
@@ -195,22 +192,7 @@ static const char *run_launch(launch_image *image, const emulated_variant *varia
         dynamic = FP_SHARED_DICT_BYTES(image->most_slots, variant->longest);
         blocks = (blocks + 3) / 4;
     }
-    if (!error && variant->code_bits) {
-        fp_gpu_launch *launch = &p->launch;
-        uint32_t groups, end;
-        dynamic = add_groups(image, variant, dicts, &groups);
-        for (uint32_t i = 0; i < image->chunk_count && launch->has_work; i++)
-            launch->work[i].first_batch = image->chunks[i].first_batch;
-        /* In two launches, as when a range of chunks is decoded; groups that reach into both are cut. */
-        end = launch->end_batch;
-        launch->end_batch = draw(end + 1);
-        for (int half = 0; half < 2 && !error; half++) {
-            error = emulator_run(variant->kernel, p, variant->threads, 2, groups, dynamic);
-            launch->first_batch = launch->end_batch;
-            launch->end_batch = end;
-        }
-        return error;
-    }
+    if (!error && variant->code_bits) return run_assembled(image, variant, dicts, dict_count);
     if (!error && blocks)
         error = emulator_run(variant->kernel, p, variant->threads, blocks, image->chunk_count, dynamic);
     return error;
@@ -256,7 +238,7 @@ static void check_launch(const device_column *columns, uint32_t count, const emu
     for (uint32_t i = 0; i < image.chunk_count && launch->has_work; i++)
         launch->work[i] = fp_gpu_work_make(&image.chunks[i], &dicts[image.chunks[i].dict], launch->out,
                                            variant->codes_per_lane, variant->low_bytes);
-    const char *error = run_launch(&image, variant, dicts, offset_bits);
+    const char *error = run_launch(&image, variant, dicts, dict_count, offset_bits);
     CHECK(!error);
     if (error) fprintf(stderr, "  %s: %s\n", variant->name, error);
     CHECK_EQ(*image.status, 0);

@@ -20,15 +20,11 @@ typedef struct fp_batch_chunk {
     uint64_t on_device;     /* device address of the block in an image already there; 0: uploaded */
     uint64_t positions;     /* device offset of its regenerated positions; 0: it uses the sidecar */
     uint32_t group;
-    uint32_t first_batch; /* of an assembled kernel, counted through all chunks; staged ones count none */
 } fp_batch_chunk;
 
-/* Chunks that follow each other and share a dictionary; stored chunks belong to the group before them. One kernel decodes them. */
+/* Chunks that share a dictionary. One kernel decodes them. Stored chunks belong to the first group. */
 typedef struct fp_batch_group {
-    uint64_t first_chunk, end_chunk;
     uint32_t kernel;
-    uint32_t dict;
-    uint32_t end_batch; /* the first is that of its first chunk */
     fp_assembled_plan plan;
     fp_gpu_image image;
     uint64_t image_offset; /* in device memory */
@@ -41,7 +37,7 @@ typedef struct fp_batch_column {
     uint64_t first_row_slot; /* of its row offsets: rows + 1 entries for each column before it */
 } fp_batch_column;
 
-/* Device memory, in order: tables (chunks, dictionaries, groups, tiles, planes, images), positions, sections. */
+/* Device memory, in order: tables (chunks, dictionaries, groups, planes, images), positions, sections. */
 struct fastpair_gpu_batch {
     fastpair_gpu *gpu;
     fastpair_allocator allocator;
@@ -53,11 +49,11 @@ struct fastpair_gpu_batch {
     uint64_t *plane_offset; /* of each, in device memory */
     uint64_t dict_count;
     uint32_t *dict_of_chunk;
-    fp_batch_group *groups;
+    fp_batch_group *groups; /* one for each dictionary, and one if there is none */
     uint64_t group_count;
-    uint64_t group_table, tile_table; /* device offsets */
-    uint8_t *tables;                  /* table_bytes, as they go to the device */
-    uint64_t dict_table;              /* device offset of the dictionary table; the chunk table is at 0 */
+    uint64_t group_table; /* device offset */
+    uint8_t *tables;      /* table_bytes, as they go to the device */
+    uint64_t dict_table;  /* device offset of the dictionary table; the chunk table is at 0 */
     uint64_t table_bytes;
     uint64_t device_bytes;
     uint64_t output_bytes;
@@ -92,14 +88,14 @@ fastpair_status fp_planes_write(const fp_dict *dict, uint8_t *planes, const fast
 fastpair_status fp_planes_image(const fp_dict *dict, const fp_kernel *kernel, fp_gpu_image *shape,
                                 uint8_t *image, const fastpair_allocator *allocator, fastpair_error *error);
 
-/* groups.c: divides the chunks into groups and chooses each one's kernel, `kernel` if that is not FP_KERNELS; gives tables and
- * images their device offsets, from `offset` on, and returns where they end; fills in images, once there is memory
- * for the tables; fills in the tables, once device addresses are known. */
+/* groups.c: chooses a kernel for the chunks of each dictionary, `kernel` if that is not FP_KERNELS; gives the table and images their
+ * device offsets, from `offset` on, and returns where they end; fills in images, once there is memory for them; fills in
+ * the table, once device addresses are known. */
 fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int regenerate,
                                fastpair_error *error);
 uint64_t fp_groups_place(fastpair_gpu_batch *batch, uint64_t offset);
 fastpair_status fp_groups_write_images(fastpair_gpu_batch *batch, fastpair_error *error);
-void fp_groups_write_tables(fastpair_gpu_batch *batch, uint64_t device_memory);
+void fp_groups_write_table(fastpair_gpu_batch *batch, uint64_t device_memory);
 
 /* The dictionary's entry in the device's table, for planes at device address `planes`. */
 fp_gpu_dict fp_planes_describe(const fp_dict *dict, uint64_t planes);

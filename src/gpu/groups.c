@@ -1,6 +1,5 @@
 /* groups.c - which kernel decodes which chunks, and what assembled kernels need besides. In: the chunks of a batch. Out: groups of
- * chunks that share a dictionary, each with a kernel; tables of groups and tiles, images of dictionaries. A column's chunks are one
- * group unless its dictionary changes, so a batch has hardly more groups than columns. */
+ * chunks that share a dictionary, wherever they are, each with a kernel; images of dictionaries. */
 #include "batch.h"
 
 #include "sidecar.h"
@@ -33,16 +32,15 @@ static uint64_t largest_in_chunk(const fp_batch_chunk *placed, uint32_t each) {
 }
 
 /* For all K that the table has and that the chunks' sidecars serve. */
-static void find_largest_batches(const fastpair_gpu_batch *batch, const fp_batch_group *group,
-                                 fp_column_shape *shape) {
+static void find_largest_batches(const fastpair_gpu_batch *batch, uint64_t group, fp_column_shape *shape) {
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         uint32_t lane_codes = kernel->codes_per_lane;
         if (!fp_kernel_is_assembled(kernel) || shape->largest_batch[lane_codes]) continue;
         uint64_t most = 0, limit = 32ull * lane_codes * shape->max_length;
-        for (uint64_t c = group->first_chunk; c < group->end_chunk; c++) {
+        for (uint64_t c = 0; c < batch->chunk_count; c++) {
             const fp_batch_chunk *placed = &batch->chunks[c];
-            if (!placed->chunk->coded) continue;
+            if (!placed->chunk->coded || placed->group != group) continue;
             uint32_t batch_codes = placed->chunk->batch_codes;
             uint64_t here = 32 * lane_codes % batch_codes
                                 ? limit
@@ -53,16 +51,16 @@ static void find_largest_batches(const fastpair_gpu_batch *batch, const fp_batch
     }
 }
 
-static fp_column_shape shape_of(const fastpair_gpu_batch *batch, const fp_batch_group *group) {
-    const fp_dict *dict = batch->dicts[group->dict];
+static fp_column_shape shape_of(const fastpair_gpu_batch *batch, uint64_t group) {
+    const fp_dict *dict = batch->dicts[group];
     fp_column_shape shape = {.code_bits = dict->code_bits,
                              .max_length = fp_planes_describe(dict, 0).max_length,
                              .slots = dict->code_slots,
                              .hot_slots = dict->hot_slots};
     int is_first = 1;
-    for (uint64_t i = group->first_chunk; i < group->end_chunk; i++) {
+    for (uint64_t i = 0; i < batch->chunk_count; i++) {
         const fp_chunk *chunk = batch->chunks[i].chunk;
-        if (!chunk->coded) continue;
+        if (!chunk->coded || batch->chunks[i].group != group) continue;
         if (is_first) shape.batch_codes = chunk->batch_codes;
         if (shape.batch_codes != chunk->batch_codes) shape.batch_codes = 0;
         is_first = 0;
@@ -80,23 +78,6 @@ static fp_column_shape shape_of(const fastpair_gpu_batch *batch, const fp_batch_
 }
 
 /* ---------------------------------------------------------------- groups */
-
-/* Cuts the list of chunks where the dictionary changes. */
-static void divide(fastpair_gpu_batch *batch) {
-    int open = 0; /* the last group has a coded chunk, and so a dictionary */
-    for (uint64_t i = 0; i < batch->chunk_count; i++) {
-        uint32_t dict = batch->dict_of_chunk[i];
-        int coded = batch->chunks[i].chunk->coded;
-        if (!batch->group_count || (coded && open && batch->groups[batch->group_count - 1].dict != dict)) {
-            batch->groups[batch->group_count++] = (fp_batch_group){.first_chunk = i};
-            open = 0;
-        }
-        fp_batch_group *group = &batch->groups[batch->group_count - 1];
-        if (coded) group->dict = dict, open = 1;
-        group->end_chunk = i + 1;
-        batch->chunks[i].group = (uint32_t)(batch->group_count - 1);
-    }
-}
 
 /* A kernel asked for by name must suit the tokens and what shared memory there is. */
 static fastpair_status check_kernel(const fastpair_gpu_batch *batch, const fp_batch_group *group,
@@ -117,49 +98,32 @@ static fastpair_status check_kernel(const fastpair_gpu_batch *batch, const fp_ba
 fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int regenerate,
                                fastpair_error *error) {
     fastpair_status status = FASTPAIR_OK;
-    uint64_t batches = 0;
-    batch->groups = fp_allocate_zero(&batch->allocator, batch->chunk_count, sizeof *batch->groups);
-    if (!batch->groups) return fp_fail_memory(error, batch->chunk_count * sizeof *batch->groups);
+    batch->group_count = batch->dict_count ? batch->dict_count : 1;
+    batch->groups = fp_allocate_zero(&batch->allocator, batch->group_count, sizeof *batch->groups);
+    if (!batch->groups) return fp_fail_memory(error, batch->group_count * sizeof *batch->groups);
     for (uint64_t d = 0; d < batch->dict_count; d++)
         if (batch->dicts[d]->code_slots > batch->most_slots) batch->most_slots = batch->dicts[d]->code_slots;
-    divide(batch);
-    for (uint64_t g = 0; g < batch->group_count && !status; g++) {
+    for (uint64_t i = 0; i < batch->chunk_count; i++) batch->chunks[i].group = batch->dict_of_chunk[i];
+    for (uint64_t g = 0; g < batch->dict_count && !status; g++) {
         fp_batch_group *group = &batch->groups[g];
-        if (batch->dict_count) {
-            fp_column_shape shape = shape_of(batch, group);
-            group->kernel =
-                kernel < FP_KERNELS ? kernel : fp_select_kernel(&shape, &batch->gpu->info, !regenerate);
-            if (fp_kernel_is_assembled(fp_group_kernel(group)))
-                group->plan = fp_plan_assembled(fp_group_kernel(group), &shape, &batch->gpu->info);
-            status = check_kernel(batch, group, &shape, error);
-        }
-        int counts = fp_kernel_is_assembled(fp_group_kernel(group));
-        for (uint64_t i = group->first_chunk; i < group->end_chunk; i++) {
-            batch->chunks[i].first_batch = (uint32_t)batches;
-            if (counts && batch->chunks[i].chunk->coded)
-                batches += fp_kernel_batches(batch->chunks[i].chunk, fp_group_kernel(group)->codes_per_lane);
-        }
-        group->end_batch = (uint32_t)batches;
-        if (!status && counts)
-            status = fp_planes_image(batch->dicts[group->dict], fp_group_kernel(group), &group->image, NULL,
+        fp_column_shape shape = shape_of(batch, g);
+        group->kernel =
+            kernel < FP_KERNELS ? kernel : fp_select_kernel(&shape, &batch->gpu->info, !regenerate);
+        int assembled = fp_kernel_is_assembled(fp_group_kernel(group));
+        if (assembled) group->plan = fp_plan_assembled(fp_group_kernel(group), &shape, &batch->gpu->info);
+        status = check_kernel(batch, group, &shape, error);
+        if (!status && assembled)
+            status = fp_planes_image(batch->dicts[g], fp_group_kernel(group), &group->image, NULL,
                                      &batch->allocator, error);
     }
-    if (!status && batches > UINT32_MAX)
-        status = fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION, "too many codes for one batch");
     return status;
 }
 
 /* ---------------------------------------------------------------- tables */
 
-static uint64_t tile_count(const fastpair_gpu_batch *batch) {
-    uint32_t batches = batch->group_count ? batch->groups[batch->group_count - 1].end_batch : 0;
-    return batches ? batches / FP_GPU_TILE_BATCHES + 1 : 0;
-}
-
 uint64_t fp_groups_place(fastpair_gpu_batch *batch, uint64_t offset) {
     batch->group_table = offset;
-    batch->tile_table = fp_device_align(offset + batch->group_count * sizeof(fp_gpu_group));
-    offset = fp_device_align(batch->tile_table + tile_count(batch) * sizeof(uint32_t));
+    offset = fp_device_align(offset + batch->group_count * sizeof(fp_gpu_group));
     for (uint64_t g = 0; g < batch->group_count; g++) {
         if (!batch->groups[g].image.bytes) continue;
         batch->groups[g].image_offset = offset;
@@ -173,37 +137,24 @@ fastpair_status fp_groups_write_images(fastpair_gpu_batch *batch, fastpair_error
     for (uint64_t g = 0; g < batch->group_count && !status; g++) {
         fp_batch_group *group = &batch->groups[g];
         if (group->image.bytes)
-            status = fp_planes_image(batch->dicts[group->dict], fp_group_kernel(group), &group->image,
+            status = fp_planes_image(batch->dicts[g], fp_group_kernel(group), &group->image,
                                      batch->tables + group->image_offset, &batch->allocator, error);
     }
     return status;
 }
 
-void fp_groups_write_tables(fastpair_gpu_batch *batch, uint64_t device_memory) {
-    uint64_t chunk = 0;
+void fp_groups_write_table(fastpair_gpu_batch *batch, uint64_t device_memory) {
     for (uint64_t g = 0; g < batch->group_count; g++) {
         const fp_batch_group *group = &batch->groups[g];
-        const fp_kernel *kernel = fp_group_kernel(group);
         if (!group->image.bytes) continue;
-        const fp_gpu_dict dict =
-            fp_planes_describe(batch->dicts[group->dict], device_memory + batch->plane_offset[group->dict]);
-        uint32_t first = batch->chunks[group->first_chunk].first_batch;
+        const fp_gpu_dict dict = fp_planes_describe(batch->dicts[g], device_memory + batch->plane_offset[g]);
         fp_gpu_group entry = {.image = device_memory + group->image_offset,
-                              .cold = kernel->max_token == 16 ? dict.rows16 : dict.low8,
+                              .cold = fp_group_kernel(group)->max_token == 16 ? dict.rows16 : dict.low8,
                               .image_bytes = group->image.bytes,
                               .slots = group->image.slots,
                               .near = group->image.near,
                               .split = group->image.split,
-                              .first_batch = first,
-                              .end_batch = group->end_batch,
                               .staging = group->plan.staging};
         memcpy(batch->tables + batch->group_table + g * sizeof entry, &entry, sizeof entry);
-    }
-    for (uint64_t t = 0; t < tile_count(batch); t++) {
-        while (chunk + 1 < batch->chunk_count &&
-               batch->chunks[chunk + 1].first_batch <= t * FP_GPU_TILE_BATCHES)
-            chunk++;
-        uint32_t number = (uint32_t)chunk;
-        memcpy(batch->tables + batch->tile_table + t * sizeof number, &number, sizeof number);
     }
 }

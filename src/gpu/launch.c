@@ -67,124 +67,193 @@ static slice_grids measure_slice(const fastpair_gpu_batch *batch, uint64_t first
     return grids;
 }
 
-/* Work for chunks first .. first + count, if the parameters hold so many; else the kernel goes by the
- * tables. */
-static void fill_work(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count, uint64_t room,
-                      fp_gpu_launch *parameters) {
-    fp_gpu_work *work = parameters->work; /* goes on behind the launch if that is wide */
-    const fp_kernel *kernel = fp_chunk_kernel(batch, first);
-    const fp_gpu_chunk *chunks = (const fp_gpu_chunk *)(const void *)batch->tables + first;
+static fp_gpu_work make_work(const fastpair_gpu_batch *batch, uint64_t i, uint64_t out) {
+    const fp_kernel *kernel = fp_chunk_kernel(batch, i);
+    const fp_gpu_chunk *chunk = (const fp_gpu_chunk *)(const void *)batch->tables + i;
     const fp_gpu_dict *dicts = (const fp_gpu_dict *)(const void *)(batch->tables + batch->dict_table);
-    parameters->has_work = count <= room;
-    for (uint64_t i = 0; i < count && parameters->has_work; i++) {
-        work[i] = fp_gpu_work_make(&chunks[i], dicts + (chunks[i].code_count ? chunks[i].dict : 0),
-                                   parameters->out, kernel->codes_per_lane, kernel->low_bytes);
-        work[i].first_batch = chunks[i].first_batch;
-    }
+    return fp_gpu_work_make(chunk, dicts + (chunk->code_count ? chunk->dict : 0), out, kernel->codes_per_lane,
+                            kernel->low_bytes);
 }
 
-/* How many of `left` chunks go into one launch. One kernel decodes them; and for a staged one, no more than the
- * parameters hold, if that keeps the device busy for long enough that the launch itself does not count. */
-static uint64_t slice_size(const fastpair_gpu_batch *batch, uint64_t first, uint64_t left) {
-    uint32_t kernel = batch->groups[batch->chunks[first].group].kernel;
-    uint64_t count = 1, bytes = 0;
-    while (count < left && count < MOST_CHUNKS_A_LAUNCH &&
-           batch->groups[batch->chunks[first + count].group].kernel == kernel)
-        count++;
-    if (count <= FP_GPU_WORK_CHUNKS || fp_kernel_is_assembled(&fp_kernel_table()[kernel])) return count;
-    for (uint32_t i = 0; i < FP_GPU_WORK_CHUNKS; i++) bytes += batch->chunks[first + i].chunk->decoded_bytes;
-    return bytes >= WORTH_A_LAUNCH ? FP_GPU_WORK_CHUNKS : count;
-}
-
-static fp_cu_result launch_staged(const fastpair_gpu_batch *batch, uint64_t first, uint32_t blocks,
-                                  unsigned chunks, fp_gpu_launch *parameters, fp_cu_stream stream) {
+static fp_cu_result launch_staged(const fastpair_gpu_batch *batch, uint64_t first, unsigned count,
+                                  uint32_t blocks, fp_gpu_launch *parameters, fp_cu_stream stream) {
     const fp_kernel *kernel = fp_chunk_kernel(batch, first);
     unsigned slots = batch->most_slots, shared = fp_kernel_dynamic_shared(kernel, slots);
+    parameters->has_work = count <= FP_GPU_WORK_CHUNKS;
+    for (uint64_t i = 0; i < count && parameters->has_work; i++)
+        parameters->work[i] = make_work(batch, first + i, parameters->out);
     void *arguments[] = {parameters, &slots};
-    return batch->gpu->driver.launch(batch->gpu->kernels[kernel - fp_kernel_table()], blocks, chunks, 1,
+    return batch->gpu->driver.launch(batch->gpu->kernels[kernel - fp_kernel_table()], blocks, count, 1,
                                      kernel->threads, 1, 1, shared, stream, arguments, NULL);
 }
 
-/* Blocks that stay on their multiprocessor, as many as fit, for each of the slice's groups. */
-static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
-                                     fp_gpu_launch *parameters, fp_cu_stream stream) {
+/* ---------------------------------------------------------------- assembled */
+
+/* Blocks for a launch: as large as the largest dictionary and the largest batch allow, and how many run at once. */
+typedef struct block_plan {
+    uint32_t threads, shared, resident;
+} block_plan;
+
+static block_plan plan_blocks(const fastpair_gpu_batch *batch, const fp_kernel *kernel,
+                              const fp_gpu_wide_launch *wide, uint32_t shares) {
     const fastpair_gpu_info *info = &batch->gpu->info;
-    const fp_kernel *kernel = fp_chunk_kernel(batch, first);
-    uint32_t first_group = batch->chunks[first].group, last_group = batch->chunks[first + count - 1].group;
     uint32_t image = 0, staging = 0;
-    for (uint32_t g = first_group; g <= last_group; g++) {
-        const fp_assembled_plan *plan = &batch->groups[g].plan;
+    for (uint32_t s = 0; s < shares; s++) {
+        const fp_assembled_plan *plan = &batch->groups[wide->shares[s].group].plan;
         if (plan->image_bytes > image) image = plan->image_bytes;
         if (plan->staging > staging) staging = plan->staging;
     }
     uint32_t warp_bytes = staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
-    uint32_t warps = (info->shared_per_block - image) / warp_bytes;
+    uint32_t warps = image < info->shared_per_block ? (info->shared_per_block - image) / warp_bytes : 0;
     if (warps > kernel->threads / 32) warps = kernel->threads / 32;
-    if (!warps && count > 1) {
-        /* One group's dictionary and another's batches do not fit together: one group at a time. */
-        uint64_t part = batch->groups[first_group].end_chunk - first;
-        fp_cu_result result = launch_assembled(batch, first, part, parameters, stream);
-        return result ? result : launch_assembled(batch, first + part, count - part, parameters, stream);
-    }
     fp_block_needs needs = {32 * warps, fp_register_limit(kernel->threads, 1), image + warps * warp_bytes};
-    parameters->groups = batch->device_memory + batch->group_table;
-    parameters->tiles = batch->device_memory + batch->tile_table;
-    parameters->first_group = first_group;
-    parameters->first_batch = batch->chunks[first].first_batch;
-    parameters->end_batch = first + count < batch->chunk_count ? batch->chunks[first + count].first_batch
-                                                               : batch->groups[last_group].end_batch;
-    parameters->first_chunk = (uint32_t)first;
-    parameters->chunk_count = (uint32_t)count;
-    fill_work(batch, first, count, FP_GPU_WIDE_CHUNKS, parameters);
-    uint32_t batches = parameters->end_batch - parameters->first_batch;
-    uint32_t blocks = info->multiprocessors * fp_resident_blocks(info, &needs);
-    if (!batches) return 0;
-    /* Several groups share the device: as many blocks in all as run at once, or twice that, so that one with more
-     * to do than others does not hold all of them up. */
-    uint32_t share = last_group > first_group ? batches / (2 * blocks) : batches / blocks / 4;
-    parameters->block_batches = share > BATCHES_A_BLOCK ? share : BATCHES_A_BLOCK;
-    /* No more blocks in a row than the largest group has a use for: one without work still takes its turn. */
-    uint32_t most = 0;
-    for (uint32_t g = first_group; g <= last_group; g++) {
-        uint32_t begin = batch->chunks[batch->groups[g].first_chunk].first_batch;
-        if (batch->groups[g].end_batch - begin > most) most = batch->groups[g].end_batch - begin;
-    }
-    if (batches < most) most = batches;
-    uint32_t row = ceil_div(most, parameters->block_batches);
-    if (row < blocks) blocks = row;
-    void *arguments[] = {parameters};
-    return batch->gpu->driver.launch(batch->gpu->kernels[kernel - fp_kernel_table()], blocks,
-                                     last_group - first_group + 1, 1, needs.threads, 1, 1, needs.shared,
-                                     stream, arguments, NULL);
+    block_plan plan = {needs.threads, needs.shared, 0};
+    if (warps) plan.resident = info->multiprocessors * fp_resident_blocks(info, &needs);
+    return plan;
 }
 
-static fp_cu_result launch_slice(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
-                                 fp_gpu_launch *parameters, fp_cu_stream stream) {
+/* Gives each share its blocks; returns the most that one has. Several groups share the device: twice as many blocks
+ * in all as run at once, so that one with more to do than others does not hold all of them up. */
+static uint32_t divide_blocks(fp_gpu_wide_launch *wide, uint32_t shares, uint32_t resident) {
+    uint32_t batches = wide->shares[shares - 1].end_batch, most = 1;
+    uint32_t each = shares > 1 ? batches / (2 * resident) : 0;
+    if (each < BATCHES_A_BLOCK) each = BATCHES_A_BLOCK;
+    for (uint32_t s = 0; s < shares; s++) {
+        uint32_t blocks = ceil_div(wide->shares[s].end_batch - wide->shares[s].first_batch, each);
+        wide->shares[s].blocks = blocks < resident ? blocks : resident;
+        if (wide->shares[s].blocks > most) most = wide->shares[s].blocks;
+    }
+    return most;
+}
+
+/* Adds the chunks of a group to a launch, from chunk `at` on, as long as there is room. Returns the chunk to go on with. */
+static uint64_t add_share(const fastpair_gpu_batch *batch, uint32_t group, uint64_t at, uint64_t end,
+                          uint64_t out, fp_gpu_wide_launch *wide, uint32_t *shares) {
+    uint32_t batches = *shares ? wide->shares[*shares - 1].end_batch : 0;
+    wide->shares[*shares] = (fp_gpu_share){.group = group, .first_batch = batches};
+    for (; at < end && wide->chunk_count < FP_GPU_WIDE_CHUNKS; at++) {
+        const fp_chunk *chunk = batch->chunks[at].chunk;
+        if (!chunk->coded || batch->chunks[at].group != group) continue;
+        wide->work[wide->chunk_count] = make_work(batch, at, out);
+        wide->work[wide->chunk_count++].first_batch = batches;
+        batches += (uint32_t)fp_kernel_batches(chunk, fp_chunk_kernel(batch, at)->codes_per_lane);
+    }
+    wide->shares[*shares].end_batch = batches;
+    if (batches > wide->shares[*shares].first_batch) *shares += 1;
+    return at;
+}
+
+static fp_cu_result launch_wide(const fastpair_gpu_batch *batch, uint32_t kernel, fp_gpu_wide_launch *wide,
+                                uint32_t shares, fp_cu_stream stream) {
+    if (!shares) return 0;
+    block_plan plan = plan_blocks(batch, &fp_kernel_table()[kernel], wide, shares);
+    unsigned blocks = divide_blocks(wide, shares, plan.resident);
+    void *arguments[] = {wide};
+    fp_cu_result result = batch->gpu->driver.launch(batch->gpu->kernels[kernel], blocks, shares, 1,
+                                                    plan.threads, 1, 1, plan.shared, stream, arguments, NULL);
+    wide->chunk_count = 0;
+    return result;
+}
+
+/* Whether blocks for these shares and one more group are nearly as good as blocks for the group alone. */
+static int goes_with(const fastpair_gpu_batch *batch, uint32_t group, fp_gpu_wide_launch *wide,
+                     uint32_t shares) {
+    const fp_batch_group *one = &batch->groups[group];
+    wide->shares[shares].group = group;
+    return plan_blocks(batch, fp_group_kernel(one), wide, shares + 1).threads >= 24 * one->plan.warps;
+}
+
+/* All chunks of the range that a kernel decodes, group by group, in as few launches as hold them. */
+static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint32_t kernel, uint64_t first,
+                                     uint64_t end, const fp_gpu_launch *parameters, fp_cu_stream stream) {
+    fp_gpu_wide_launch wide = {.status = parameters->status,
+                               .groups = batch->device_memory + batch->group_table};
+    uint32_t shares = 0;
+    fp_cu_result result = 0;
+    for (uint32_t g = 0; g < batch->group_count && !result; g++) {
+        if (batch->groups[g].kernel != kernel) continue;
+        for (uint64_t at = first; at < end && !result;) {
+            if (shares == FP_GPU_WIDE_GROUPS || wide.chunk_count == FP_GPU_WIDE_CHUNKS ||
+                (shares && !goes_with(batch, g, &wide, shares)))
+                result = launch_wide(batch, kernel, &wide, shares, stream), shares = 0;
+            at = add_share(batch, g, at, end, parameters->out, &wide, &shares);
+        }
+    }
+    return result ? result : launch_wide(batch, kernel, &wide, shares, stream);
+}
+
+/* ---------------------------------------------------------------- all kernels of a decode */
+
+/* How many of `left` chunks from `first` on have the same kernel, up to what a grid holds. */
+static uint64_t run_of_kernel(const fastpair_gpu_batch *batch, uint64_t first, uint64_t left) {
+    uint32_t kernel = batch->groups[batch->chunks[first].group].kernel;
+    uint64_t count = 1;
+    while (count < left && count < MOST_CHUNKS_A_LAUNCH &&
+           batch->groups[batch->chunks[first + count].group].kernel == kernel)
+        count++;
+    return count;
+}
+
+/* How many chunks of a run go into one staged launch: no more than the parameters hold, if that keeps the device
+ * busy for long enough that the launch itself does not count. */
+static uint64_t staged_slice(const fastpair_gpu_batch *batch, uint64_t first, uint64_t run) {
+    uint64_t bytes = 0;
+    if (run <= FP_GPU_WORK_CHUNKS) return run;
+    for (uint32_t i = 0; i < FP_GPU_WORK_CHUNKS; i++) bytes += batch->chunks[first + i].chunk->decoded_bytes;
+    return bytes >= WORTH_A_LAUNCH ? FP_GPU_WORK_CHUNKS : run;
+}
+
+/* A run of chunks with one kernel: positions where the sidecar does not serve it, and the staged decoder. */
+static fp_cu_result launch_run(const fastpair_gpu_batch *batch, uint64_t first, uint64_t run,
+                               fp_gpu_launch *parameters, fp_cu_stream stream) {
     const fastpair_gpu *gpu = batch->gpu;
-    const fp_driver *driver = &gpu->driver;
     const fp_kernel *kernel = fp_chunk_kernel(batch, first);
-    slice_grids grids = measure_slice(batch, first, count);
-    unsigned chunks = (unsigned)count, lane_codes = kernel->codes_per_lane;
-    parameters->first_chunk = (uint32_t)first;
-    if (!fp_kernel_is_assembled(kernel)) fill_work(batch, first, count, FP_GPU_WORK_CHUNKS, parameters);
+    unsigned chunks = (unsigned)run, lane_codes = kernel->codes_per_lane;
+    uint32_t positions = measure_slice(batch, first, run).positions;
     void *arguments[] = {parameters, &lane_codes};
     fp_cu_result result = 0;
-    if (grids.positions) {
-        result = driver->launch(gpu->measure_batches, grids.positions, chunks, 1, HELPER_THREADS, 1, 1, 0,
-                                stream, arguments, NULL);
-        if (!result)
-            result = driver->launch(gpu->scan_batches, 1, chunks, 1, HELPER_THREADS, 1, 1, 0, stream,
-                                    arguments, NULL);
-    }
-    if (!result && grids.decode)
-        result = fp_kernel_is_assembled(kernel)
-                     ? launch_assembled(batch, first, count, parameters, stream)
-                     : launch_staged(batch, first, grids.decode, chunks, parameters, stream);
     parameters->first_chunk = (uint32_t)first;
-    if (!result && parameters->row_offsets)
-        result = driver->launch(gpu->row_offsets, grids.rows, chunks, 1, HELPER_THREADS, 1, 1, 0, stream,
-                                arguments, NULL);
+    if (positions)
+        result = gpu->driver.launch(gpu->measure_batches, positions, chunks, 1, HELPER_THREADS, 1, 1, 0,
+                                    stream, arguments, NULL);
+    if (positions && !result)
+        result = gpu->driver.launch(gpu->scan_batches, 1, chunks, 1, HELPER_THREADS, 1, 1, 0, stream,
+                                    arguments, NULL);
+    if (fp_kernel_is_assembled(kernel)) return result;
+    for (uint64_t done = 0, slice; done < run && !result; done += slice) {
+        slice = staged_slice(batch, first + done, run - done);
+        uint32_t blocks = measure_slice(batch, first + done, slice).decode;
+        parameters->first_chunk = (uint32_t)(first + done);
+        if (blocks) result = launch_staged(batch, first + done, (unsigned)slice, blocks, parameters, stream);
+    }
     return result;
+}
+
+static fp_cu_result launch_rows(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
+                                fp_gpu_launch *parameters, fp_cu_stream stream) {
+    const fastpair_gpu *gpu = batch->gpu;
+    fp_cu_result result = 0;
+    for (uint64_t done = 0, slice; done < count && !result; done += slice) {
+        slice = count - done < MOST_CHUNKS_A_LAUNCH ? count - done : MOST_CHUNKS_A_LAUNCH;
+        parameters->first_chunk = (uint32_t)(first + done);
+        void *arguments[] = {parameters};
+        result = gpu->driver.launch(gpu->row_offsets, measure_slice(batch, first + done, slice).rows,
+                                    (unsigned)slice, 1, HELPER_THREADS, 1, 1, 0, stream, arguments, NULL);
+    }
+    return result;
+}
+
+static fp_cu_result launch_all(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
+                               fp_gpu_launch *parameters, fp_cu_stream stream) {
+    fp_cu_result result = 0;
+    for (uint64_t done = 0, run; done < count && !result; done += run) {
+        run = run_of_kernel(batch, first + done, count - done);
+        result = launch_run(batch, first + done, run, parameters, stream);
+    }
+    for (uint32_t kernel = 0; kernel < FP_KERNELS && !result; kernel++)
+        if (fp_kernel_is_assembled(&fp_kernel_table()[kernel]))
+            result = launch_assembled(batch, kernel, first, first + count, parameters, stream);
+    return result || !parameters->row_offsets ? result : launch_rows(batch, first, count, parameters, stream);
 }
 
 /* Stored chunks are copies; columns without chunks have one row offset, which is 0. */
@@ -224,19 +293,16 @@ fastpair_status fastpair_gpu_batch_decode(fastpair_gpu_batch *batch, uint64_t fi
     if (!batch->device_memory && batch->device_bytes)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "the batch has not been uploaded");
-    fp_gpu_wide_launch wide = {.launch = {.chunks = batch->device_memory,
-                                          .dicts = batch->device_memory + batch->dict_table,
-                                          .out = to.output,
-                                          .out_bytes = to.output_bytes,
-                                          .status = to.status,
-                                          .row_offsets = to.row_offsets,
-                                          .offset_bits = to.offset_bits}};
+    fp_gpu_launch parameters = {.chunks = batch->device_memory,
+                                .dicts = batch->device_memory + batch->dict_table,
+                                .out = to.output,
+                                .out_bytes = to.output_bytes,
+                                .status = to.status,
+                                .row_offsets = to.row_offsets,
+                                .offset_bits = to.offset_bits};
     if ((status = fp_gpu_push(batch->gpu, error))) return status;
     fp_cu_result result = copy_rest(batch, first, count, &to, stream);
-    for (uint64_t done = 0, slice; done < count && !result; done += slice) {
-        slice = slice_size(batch, first + done, count - done);
-        result = launch_slice(batch, first + done, slice, &wide.launch, stream);
-    }
+    if (!result) result = launch_all(batch, first, count, &parameters, stream);
     if (result) status = fp_driver_fail(&batch->gpu->driver, result, "launching a decode", error);
     fp_gpu_pop(batch->gpu);
     return status;

@@ -31,7 +31,6 @@ static fp_gpu_chunk describe_chunk(const fastpair_gpu_batch *batch, const fp_bat
         .batch_codes = chunk->batch_codes,
         .group_batches = chunk->group_batches,
         .dict = batch->dict_of_chunk[i],
-        .first_batch = placed->first_batch,
         .last_in_column = number + 1 == column->column->totals.chunks,
     };
     if (chunk->sections[FP_SECTION_CODES].size) {
@@ -57,7 +56,7 @@ static void fill_tables(fastpair_gpu_batch *batch, uint64_t device_memory) {
         fp_gpu_dict entry = fp_planes_describe(batch->dicts[d], device_memory + batch->plane_offset[d]);
         memcpy(batch->tables + batch->dict_table + d * sizeof entry, &entry, sizeof entry);
     }
-    fp_groups_write_tables(batch, device_memory);
+    fp_groups_write_table(batch, device_memory);
 }
 
 fastpair_status fastpair_gpu_batch_upload(fastpair_gpu_batch *batch, uint64_t device_memory,

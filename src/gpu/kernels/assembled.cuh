@@ -43,6 +43,33 @@ typedef struct assembled_dict {
     uint32_t slots, near, split;
 } assembled_dict;
 
+/* The group that this row of blocks works on. */
+DEVICE fp_gpu_group assembled_group(const fp_gpu_wide_launch *launch) {
+    uint64_t at = launch->groups + launch->shares[block_y()].group * (uint64_t)sizeof(fp_gpu_group);
+    fp_words4 where = global_load16(at), sizes = global_load16(at + 16);
+    fp_gpu_group group;
+    group.image = words_low(where);
+    group.cold = (uint64_t)warp_same(where.word[3]) << 32 | warp_same(where.word[2]);
+    group.image_bytes = warp_same(sizes.word[0]);
+    group.slots = warp_same(sizes.word[1]);
+    group.near = warp_same(sizes.word[2]);
+    group.split = warp_same(sizes.word[3]);
+    group.staging = warp_same(global_load4(at + 32));
+    return group;
+}
+
+/* The places of a chunk's batches. */
+DEVICE chunk_places assembled_places(const fp_gpu_work *work) {
+    chunk_places places;
+    places.positions = work->positions;
+    places.numbers = work->numbers;
+    places.shift = work->place_shift;
+    places.each = work->place_each;
+    places.entries = work->entries;
+    places.end = work->decoded_bytes;
+    return places;
+}
+
 /* A batch that is under way. */
 typedef struct assembled_batch {
     uint64_t out;  /* address of the chunk's first byte */
@@ -71,23 +98,24 @@ template <int BITS> DEVICE uint32_t assembled_scaled(const uint32_t *words, int 
 /* ---------------------------------------------------------------- the stages */
 
 /* fetch: starts copying a batch's codes to shared memory, and reads where its bytes go. */
-template <class shape, int K, int BITS>
-DEVICE assembled_batch assembled_fetch(const fp_gpu_launch *launch, uint32_t number, uint32_t *chunk,
+template <class shape, int BITS>
+DEVICE assembled_batch assembled_fetch(const fp_gpu_wide_launch *launch, uint32_t number, uint32_t *chunk,
                                        uint8_t *codes) {
-    *chunk = chunk_find(launch, number, *chunk);
-    chunk_codes c = chunk_codes_open<K>(launch, *chunk);
+    while (*chunk + 1 < launch->chunk_count && number >= launch->work[*chunk + 1].first_batch) *chunk += 1;
+    const fp_gpu_work *work = &launch->work[*chunk];
+    chunk_places places = assembled_places(work);
     assembled_batch batch;
-    batch.in_chunk = number - c.first_batch;
-    batch.out = c.out;
-    batch.left = c.count - batch.in_chunk * shape::codes;
-    batch.end = c.places.end;
-    uint64_t from = c.codes + (uint64_t)batch.in_chunk * shape::batch_bytes;
+    batch.in_chunk = number - work->first_batch;
+    batch.out = work->out;
+    batch.left = work->code_count - batch.in_chunk * shape::codes;
+    batch.end = places.end;
+    uint64_t from = work->codes + (uint64_t)batch.in_chunk * shape::batch_bytes;
     uint32_t there = (least(batch.left, shape::codes) * BITS + 127) / 128;
     UNROLL for (uint32_t r = 0; r < (shape::batch_bytes / 16 + 31) / 32; r++) {
         uint32_t unit = 32 * r + lane();
         if (unit < shape::batch_bytes / 16) async_load16(codes + 16 * unit, from + 16 * unit, unit < there);
     }
-    batch.place = chunk_read_place(&c.places, batch.in_chunk);
+    batch.place = chunk_read_place(&places, batch.in_chunk);
     return batch;
 }
 
@@ -119,6 +147,19 @@ template <class shape> DEVICE void assembled_input(const uint8_t *codes, uint32_
     }
 }
 
+/* How many of its K codes this lane has in a batch with `left` codes. */
+template <int K> DEVICE uint32_t assembled_mine(uint32_t left) {
+    return lane() * K < left ? least(left - lane() * K, K) : 0;
+}
+
+/* The chunk's last batch: what lies behind its last code becomes code 0, which is always there. */
+template <class shape, int K, int BITS> DEVICE void assembled_cut(uint32_t left, uint32_t *words) {
+    uint32_t bits = assembled_mine<K>(left) * BITS;
+    UNROLL for (uint32_t i = 0; i < shape::lane_words; i++) {
+        if (bits < 32 * i + 32) words[i] &= bits > 32 * i ? (1u << (bits - 32 * i)) - 1 : 0;
+    }
+}
+
 /* measure: lengths of the K tokens, a byte each, four to a word; a length follows from the class of a code.
  * Returns whether a code is behind the last class. */
 template <class shape, int K, int BITS, int L>
@@ -144,7 +185,7 @@ DEVICE int assembled_measure(const assembled_dict *dict, const uint32_t *words, 
         if (4 * i + 4 > K) lengths[i] &= 0xffffffffu >> 8 * (4 * i + 4 - K);
     }
     if (left < shape::codes) {
-        uint32_t mine = lane() * K < left ? left - lane() * K : 0;
+        uint32_t mine = assembled_mine<K>(left);
         UNROLL for (int k = 0; k < K; k++) {
             if ((uint32_t)k >= mine) lengths[k / 4] &= ~(0xffu << 8 * (k % 4));
         }
@@ -331,35 +372,35 @@ template <int BITS, int L> DEVICE assembled_dict assembled_open(const fp_gpu_gro
 }
 
 /* A kernel: each warp takes every n-th batch of the group that its row of blocks works on. */
-template <int K, int BITS, int L, int D, int S> DEVICE void assembled_kernel(const fp_gpu_launch *launch) {
+template <int K, int BITS, int L, int D, int S>
+DEVICE void assembled_kernel(const fp_gpu_wide_launch *launch) {
     typedef assembled_shape<K, BITS, L, D, S> shape;
     SHARED_DYNAMIC_BYTES(shared);
-    fp_gpu_group group = group_load(launch);
+    const fp_gpu_share *share = &launch->shares[block_y()];
     uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
-    if (group.first_batch >= group.end_batch) return;
-    uint32_t blocks =
-        least((group.end_batch - group.first_batch - 1) / launch->block_batches + 1, blocks_x());
-    if (block_x() >= blocks) return;
+    if (block_x() >= share->blocks) return;
+    fp_gpu_group group = assembled_group(launch);
     assembled_dict dict = assembled_open<BITS, L>(&group, shared);
     uint32_t buffers = group.image_bytes + warp * (shape::code_bytes + group.staging);
     uint8_t *codes = shared + buffers;
     if (lane() < 4) shared_store4(codes + shape::batch_bytes + 4 * lane(), 0);
     block_sync(); /* the dictionary was written by all warps */
-    uint32_t number = group.first_batch + warp * blocks + block_x(), bad = 0, chunk = 0;
-    if (number >= group.end_batch) return;
-    assembled_batch next = assembled_fetch<shape, K, BITS>(launch, number, &chunk, codes);
+    uint32_t number = share->first_batch + warp * share->blocks + block_x(), bad = 0, chunk = 0;
+    if (number >= share->end_batch) return;
+    assembled_batch next = assembled_fetch<shape, BITS>(launch, number, &chunk, codes);
     do {
         uint32_t words[shape::lane_words + 1];
         assembled_batch batch = next;
         async_wait();
         warp_sync(); /* codes were copied by one lane and are read by another */
         assembled_input<shape>(codes, words);
+        if (batch.left < shape::codes) assembled_cut<shape, K, BITS>(batch.left, words);
         warp_sync(); /* and are overwritten */
-        number += blocks * warps;
-        if (number < group.end_batch) next = assembled_fetch<shape, K, BITS>(launch, number, &chunk, codes);
+        number += share->blocks * warps;
+        if (number < share->end_batch) next = assembled_fetch<shape, BITS>(launch, number, &chunk, codes);
         bad |= assembled_decode<shape, K, BITS, L, D>(&dict, words, &batch, shared,
                                                       buffers + shape::code_bytes, group.staging);
-    } while (number < group.end_batch);
+    } while (number < share->end_batch);
     bulk_wait();
     if (bad && lane() == 0) report(launch->status, bad);
 }

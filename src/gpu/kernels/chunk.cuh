@@ -95,10 +95,7 @@ template <int K> DEVICE chunk_places chunk_places_from_table(uint64_t entry, uin
         places.numbers = places.positions + 4 * (uint64_t)((places.entries + group - 1) >> places.shift);
         /* For a file whose batches do not suit K, which the host does not let happen, batches will not add
          * up. */
-        if (K <= 8)
-            places.each = batch_rounds - 1 < 8 ? chunk_quotients<K>::table >> 4 * (batch_rounds - 1) & 15 : 0;
-        else
-            places.each = K / greatest(batch_rounds, 1);
+        places.each = batch_rounds - 1 < 8 ? chunk_quotients<K>::table >> 4 * (batch_rounds - 1) & 15 : 0;
     }
     return places;
 }
@@ -120,79 +117,6 @@ template <int K, int W> DEVICE decode_chunk chunk_from_tables(const fp_gpu_launc
 /* The chunk that this row of blocks works on. `first` is the lowest batch that the caller has a use for. */
 template <int K, int W> DEVICE decode_chunk chunk_open(const fp_gpu_launch *launch, uint32_t first) {
     return launch->has_work ? chunk_from_work<K>(launch, first) : chunk_from_tables<K, W>(launch, first);
-}
-
-/* ---------------------------------------------------------------- for kernels that work on groups */
-
-/* What such a kernel needs of a chunk; the dictionary is the group's. */
-typedef struct chunk_codes {
-    uint64_t codes, out;
-    chunk_places places;
-    uint32_t count, first_batch;
-} chunk_codes;
-
-/* The work of a chunk; a wide launch has more than the launch's own array. */
-DEVICE const fp_gpu_work *chunk_work(const fp_gpu_launch *launch, uint32_t number) {
-    return (const fp_gpu_work *)launch->work + number;
-}
-
-/* Chunks are numbered as in launch->work, or as in the table. */
-template <int K> DEVICE chunk_codes chunk_codes_open(const fp_gpu_launch *launch, uint32_t number) {
-    chunk_codes chunk;
-    if (launch->has_work) {
-        const fp_gpu_work *work = chunk_work(launch, number);
-        chunk.codes = work->codes;
-        chunk.out = work->out;
-        chunk.count = work->code_count;
-        chunk.first_batch = work->first_batch;
-        chunk.places.positions = work->positions;
-        chunk.places.numbers = work->numbers;
-        chunk.places.shift = work->place_shift;
-        chunk.places.each = work->place_each;
-        chunk.places.entries = work->entries;
-        chunk.places.end = work->decoded_bytes;
-        return chunk;
-    }
-    uint64_t entry = launch->chunks + (uint64_t)number * sizeof(fp_gpu_chunk);
-    fp_words4 where = global_load16(entry), counts = global_load16(entry + 32);
-    chunk.codes = words_low(where);
-    chunk.out = launch->out + words_high(where);
-    chunk.count = counts.word[0];
-    chunk.first_batch = global_load4(entry + 112);
-    chunk.places = chunk_places_from_table<K>(entry, chunk.count / (32 * K) + (chunk.count % (32 * K) != 0),
-                                              counts.word[2]);
-    return chunk;
-}
-
-/* The chunk of a batch; `from` is the chunk of an earlier batch, or the first there is. */
-DEVICE uint32_t chunk_find(const fp_gpu_launch *launch, uint32_t batch, uint32_t from) {
-    if (launch->has_work) {
-        while (from + 1 < launch->chunk_count && batch >= chunk_work(launch, from + 1)->first_batch) from++;
-        return from;
-    }
-    uint32_t last = launch->first_chunk + launch->chunk_count - 1;
-    from = warp_same(global_load4(launch->tiles + 4 * (uint64_t)(batch / FP_GPU_TILE_BATCHES)));
-    while (from < last && batch >= warp_same(global_load4(launch->chunks +
-                                                          (from + 1) * (uint64_t)sizeof(fp_gpu_chunk) + 112)))
-        from++;
-    return from;
-}
-
-/* The group that this row of blocks works on, less the batches that the launch leaves out. */
-DEVICE fp_gpu_group group_load(const fp_gpu_launch *launch) {
-    uint64_t at = launch->groups + (uint64_t)(launch->first_group + block_y()) * sizeof(fp_gpu_group);
-    fp_words4 where = global_load16(at), sizes = global_load16(at + 16), batches = global_load16(at + 32);
-    fp_gpu_group group;
-    group.image = words_low(where);
-    group.cold = (uint64_t)warp_same(where.word[3]) << 32 | warp_same(where.word[2]);
-    group.image_bytes = warp_same(sizes.word[0]);
-    group.slots = warp_same(sizes.word[1]);
-    group.near = warp_same(sizes.word[2]);
-    group.split = warp_same(sizes.word[3]);
-    group.first_batch = greatest(warp_same(batches.word[0]), launch->first_batch);
-    group.end_batch = least(warp_same(batches.word[1]), launch->end_batch);
-    group.staging = warp_same(batches.word[2]);
-    return group;
 }
 
 /* ---------------------------------------------------------------- output positions */

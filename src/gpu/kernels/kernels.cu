@@ -47,7 +47,7 @@
     })
 #define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                                    \
     KERNEL(T, 1) fp_assembled_k##K##_b##BITS##_l##L##_##D##_s##S##_t##T(WIDE_LAUNCH) {                       \
-        assembled_kernel<K, BITS, L, FP_GPU_##D, S>(&wide.launch);                                           \
+        assembled_kernel<K, BITS, L, FP_GPU_##D, S>(&wide);                                                  \
     }
 #include "variants.def"
 

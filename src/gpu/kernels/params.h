@@ -36,8 +36,7 @@ typedef struct fp_gpu_chunk {
     uint64_t row_count;
     uint64_t first_row_slot; /* index of the chunk's first entry in the row-offset output */
     uint64_t column_offset;  /* of the chunk's first byte within its column: what row offsets count from */
-    uint32_t first_batch;    /* in the count of fp_gpu_group; not used by kernels without groups */
-    uint32_t reserved[3];
+    uint64_t reserved[2];
 } fp_gpu_chunk;
 
 /* One dictionary, in device memory; the table lies at a multiple of 16. Planes are zero-padded, 16-byte
@@ -73,26 +72,28 @@ typedef struct fp_gpu_work {
     uint8_t place_shift;
     uint8_t place_each; /* entries that make up one of the kernel's batches */
     uint8_t reserved;
-    uint32_t first_batch; /* the chunk's, in the count of fp_gpu_group */
+    uint32_t first_batch; /* the chunk's, in the count of fp_gpu_share; for assembled kernels */
 } fp_gpu_work;
 
-/* Chunks that follow each other and share a dictionary, for kernels whose blocks stay on their
- * multiprocessor: what a block copies to shared memory and which batches there are. Batches of all chunks of
- * a launch are counted through, for the kernel's batch size. In device memory, one entry a group, at a
- * multiple of 16. 64 bytes. */
+/* The dictionary of an assembled kernel: what a block copies to shared memory. In device memory, one entry a
+ * group of chunks with this dictionary, at a multiple of 16. 48 bytes. */
 typedef struct fp_gpu_group {
     uint64_t image;              /* lengths by class, then tokens (image.h), 16-byte aligned */
     uint64_t cold;               /* rows of all tokens, as long as the kernel's longest */
     uint32_t image_bytes;        /* whole 16-byte units */
     uint32_t slots, near, split; /* as in fp_gpu_image */
-    uint32_t first_batch, end_batch;
-    uint32_t staging; /* bytes of a warp's buffer, whole 16-byte units: the largest batch fits wherever it
-                         begins */
-    uint32_t reserved[5];
+    uint32_t
+        staging; /* bytes of a warp's buffer, whole 16-byte units: the largest batch fits wherever it begins */
+    uint32_t reserved[3];
 } fp_gpu_group;
 
-/* A chunk number for every so many batches, to find a batch's chunk. */
-#define FP_GPU_TILE_BATCHES 64u
+/* A group's share of a launch. Batches of all chunks of a launch are counted through, for the kernel's batch size,
+ * those of a group one after the other. 16 bytes. */
+typedef struct fp_gpu_share {
+    uint32_t group; /* number in the table */
+    uint32_t first_batch, end_batch;
+    uint32_t blocks; /* that share the work */
+} fp_gpu_share;
 
 /* Codes with the same code >> FP_GPU_CLASS_SHIFT are of one length. Lengths less one are nibbles of a table,
  * the first in the low half of the first byte. For kernels with tokens of at most 8 bytes, a nibble of 8 or
@@ -104,10 +105,12 @@ typedef struct fp_gpu_group {
 /* A warp's buffer for the codes of a batch; lanes that are not aligned read a word more. */
 #define FP_GPU_CODE_BUFFER(codes_per_lane, bits) ((codes_per_lane) * (bits)*4 + 16)
 
-/* So many a launch of a staged kernel brings along, in 4 KiB of parameters; and of an assembled one, which decodes
- * whole columns at a time, in 32 KiB. Beyond that kernels look into the tables. */
+/* So many chunks a launch of a staged kernel brings along, in 4 KiB of parameters; for more, the kernel looks into the
+ * tables. A launch of an assembled kernel, which decodes whole columns at a time, has 32 KiB and no more chunks
+ * than these. */
 #define FP_GPU_WORK_CHUNKS 48u
-#define FP_GPU_WIDE_CHUNKS 400u
+#define FP_GPU_WIDE_CHUNKS 380u
+#define FP_GPU_WIDE_GROUPS 128u
 
 /* The parameters of a launch, passed by value. Blocks with blockIdx.y = c work on chunk first_chunk + c. */
 typedef struct fp_gpu_launch {
@@ -123,21 +126,17 @@ typedef struct fp_gpu_launch {
     /* 1: decode kernels take chunk first_chunk + c from work[c], for at most FP_GPU_WORK_CHUNKS chunks; 0:
      * from the tables. The kernels beside them always use the tables. */
     uint32_t has_work;
-    /* Kernels that work on groups: */
-    uint64_t groups;                 /* device address of the fp_gpu_group table */
-    uint64_t tiles;                  /* of a chunk number, 4 bytes, for each FP_GPU_TILE_BATCHES batches */
-    uint32_t first_group;            /* blocks with blockIdx.y = g work on group first_group + g */
-    uint32_t first_batch, end_batch; /* and on no batches but these */
-    uint32_t chunk_count;            /* of this launch */
-    uint32_t block_batches;          /* a group takes a block for each so many of its batches */
-    uint32_t reserved;
     fp_gpu_work work[FP_GPU_WORK_CHUNKS];
 } fp_gpu_launch;
 
-/* The same with more work, which goes on behind the launch's own. */
+/* The parameters of a launch of an assembled kernel. Blocks with blockIdx.y = g work on shares[g]. */
 typedef struct fp_gpu_wide_launch {
-    fp_gpu_launch launch;
-    fp_gpu_work more[FP_GPU_WIDE_CHUNKS - FP_GPU_WORK_CHUNKS];
+    uint64_t status; /* device address of a 32-bit word, or 0 */
+    uint64_t groups; /* device address of the fp_gpu_group table */
+    uint32_t chunk_count;
+    uint32_t reserved[3];
+    fp_gpu_share shares[FP_GPU_WIDE_GROUPS];
+    fp_gpu_work work[FP_GPU_WIDE_CHUNKS]; /* in the order of first_batch */
 } fp_gpu_wide_launch;
 
 /* Dynamic shared memory of a kernel that copies the dictionary there (staged_shared.cuh): tokens of up to
@@ -150,10 +149,11 @@ typedef struct fp_gpu_wide_launch {
 #define FP_GPU_ASSERT _Static_assert
 #endif
 FP_GPU_ASSERT(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 && sizeof(fp_gpu_work) == 80 &&
-                  sizeof(fp_gpu_group) == 64 && sizeof(fp_gpu_launch) == 104 + 80 * FP_GPU_WORK_CHUNKS,
+                  sizeof(fp_gpu_group) == 48 && sizeof(fp_gpu_share) == 16 &&
+                  sizeof(fp_gpu_launch) == 64 + 80 * FP_GPU_WORK_CHUNKS,
               "host and device must agree on these sizes");
 FP_GPU_ASSERT(sizeof(fp_gpu_launch) <= 4096 - 8, "and a kernel may have a second parameter");
-FP_GPU_ASSERT(sizeof(fp_gpu_wide_launch) == 104 + 80 * FP_GPU_WIDE_CHUNKS &&
+FP_GPU_ASSERT(sizeof(fp_gpu_wide_launch) == 32 + 16 * FP_GPU_WIDE_GROUPS + 80 * FP_GPU_WIDE_CHUNKS &&
                   sizeof(fp_gpu_wide_launch) <= 32764,
               "the most that devices take");
 
