@@ -461,6 +461,11 @@ for option in --nonsense -x --codec=lz4 --codec=onpair:8 --codec=onpair:17 --cod
     exits 1 "wrong option $option" "$fp" -f $option
     check "wrong option $option prints a message" test -s err
 done
+# A word of the command line cannot write escape sequences to a terminal either, nor can one in UTF-8 (U+009B).
+exits 1 "a wrong value with control characters" "$fp" --codec=$'\033[2Jx\302\2331m\233y\001' a.txt
+says "a wrong value with control characters" "not '?[2Jx?1m?y?'"
+exits 1 "a wrong option with control characters" "$fp" $'--no\001such\033' a.txt
+says "a wrong option with control characters" "no?such?"
 exits 1 "--json without -l or -b" "$fp" --json -c a.txt
 exits 1 "-o with -t" "$fp" -t -o x a.txt.fpc
 exits 1 "-q" "$fp" -q none
