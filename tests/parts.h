@@ -1,7 +1,7 @@
 /* parts.h - a column file taken apart into headers and sections, and put together again with every offset, size and
  * checksum right, so that any part can be changed in between. */
-#ifndef FP_FUZZ_PARTS_H
-#define FP_FUZZ_PARTS_H
+#ifndef FP_TESTS_PARTS_H
+#define FP_TESTS_PARTS_H
 
 #include "forge.h"
 
