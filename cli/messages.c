@@ -75,6 +75,8 @@ static const char *remedy_for(int number) {
     switch (number) {
     case ENOSPC: return "; free some space or write elsewhere with -o";
     case EDQUOT: return "; your quota is used up: free some space or write elsewhere with -o";
+    case EFBIG:
+        return "; a limit on the size of files was met: raise it (ulimit -f) or write elsewhere with -o";
     case EPIPE: return "; whatever read this output has gone away";
     case EEXIST: return "; use -f to overwrite it, or -o to choose another name";
     case EACCES:
