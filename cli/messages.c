@@ -101,8 +101,11 @@ static const char *without_name(const char *message, const char *name) {
 
 /* Library messages mostly name the place and the remedy; what one lacks is added. */
 int cli_fail_status(const char *name, const fastpair_error *error) {
+    /* What a machine lacks is at no place in the file. */
     bool input_at_fault =
-        error->status == FASTPAIR_ERROR_CORRUPT || error->status == FASTPAIR_ERROR_UNSUPPORTED;
+        error->status == FASTPAIR_ERROR_CORRUPT ||
+        (error->status == FASTPAIR_ERROR_UNSUPPORTED && error->position != FASTPAIR_NO_POSITION);
+    bool on_gpu = strncmp(error->message, "GPU", 3) == 0;
     char place[40] = "", number[24];
     const char *remedy = "";
     if (input_at_fault && error->position != FASTPAIR_NO_POSITION) {
@@ -111,6 +114,8 @@ int cli_fail_status(const char *name, const fastpair_error *error) {
     }
     if (error->status == FASTPAIR_ERROR_CORRUPT && !strstr(error->message, "restore"))
         remedy = "; if it was a column, restore it from a good copy";
+    else if (on_gpu && error->status != FASTPAIR_ERROR_CORRUPT)
+        remedy = "; or use --backend=cpu";
     else if (error->status == FASTPAIR_ERROR_OUT_OF_MEMORY)
         remedy = remedy_for(ENOMEM);
     cli_fail(name, "%s: %s%s%s", fastpair_status_text(error->status), without_name(error->message, name),
