@@ -195,6 +195,7 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
     }
     fastpair_column_info info = {.struct_size = sizeof info};
     DEMAND_OK(fastpair_column_get_info(column, &info, &error), &error);
+    DEMAND(info.decoded_bytes <= 128 * (uint64_t)size && info.rows <= 16 * (uint64_t)size); /* SECURITY.md */
     DEMAND(memory.peak <= OPEN_FIXED + OPEN_FACTOR * (uint64_t)size + OPEN_DICTIONARY * info.dictionaries);
 
     status = fastpair_column_validate(column, 1, &error);
