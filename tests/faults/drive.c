@@ -139,7 +139,10 @@ static int run_faulty(const task *t, const struct kind *kind, long n, const char
 }
 
 static void run_faults(const task *t, double scale) {
+    /* Tasks that differ in where bytes come from and go to allocate alike. */
+    int allocates_as_another = t->replaces || t->removes || t->stdin_;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        if (allocates_as_another && !strcmp(kinds[k].name, "memory")) continue;
         long step = strcmp(kinds[k].name, "memory") != 0 || scale >= 1 ? 1 : (long)(1 / scale), n, total = 0;
         for (int h = 0; h < 3 && kinds[k].how[h]; h++) {
             if (scale < 1 && h > 0 && atoi(kinds[k].how[h]))
