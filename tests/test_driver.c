@@ -199,9 +199,7 @@ static void fail_one_call(const void *context) {
     }
     CHECK_EQ(pop(&current), 0);
     CHECK(current == &of_the_program);
-    /* Where closing cannot enter the context, the kernels stay in it until it goes. */
-    int cannot_unload = !status && !strcmp(f->call, "cuCtxPushCurrent_v2");
-    CHECK(live() == 0 || (cannot_unload && live() == 1));
+    CHECK_EQ(live(), 0);
     if (check_failed) fprintf(stderr, "  ^ %s: status %d, %s\n", setting, (int)status, error.message);
 }
 

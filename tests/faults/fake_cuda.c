@@ -21,9 +21,11 @@
 
 enum { OUT_OF_MEMORY = 2, INVALID_VALUE = 1, INVALID_CONTEXT = 201, MOST_CONTEXTS = 16 };
 
-static atomic_long live;        /* contexts retained, modules, memory, streams, events, graphs */
-static atomic_int calls, fired; /* of the call that is to fail */
-static char contexts[2];        /* the primary context, and one of the program's own */
+static atomic_long live;                    /* contexts retained, modules, memory, streams, events, graphs */
+static atomic_int calls, fired;             /* of the call that is to fail */
+static char contexts[2];                    /* the primary context, and one of the program's own */
+static fp_cu_module modules[MOST_CONTEXTS]; /* they go with the context, if not before */
+static int retained;
 static fp_cu_context stack[MOST_CONTEXTS];
 static int depth;
 
@@ -138,17 +140,28 @@ CALL(cuDeviceTotalMem_v2)(size_t *bytes, fp_cu_device device) {
 
 /* ---------------------------------------------------------------- contexts, modules, kernels */
 
+static void forget_module(fp_cu_module module) {
+    for (int i = 0; i < MOST_CONTEXTS; i++)
+        if (module && modules[i] == module) {
+            modules[i] = NULL;
+            drop(module);
+        }
+}
+
 CALL(cuDevicePrimaryCtxRetain)(fp_cu_context *context, fp_cu_device device) {
     FAULT_OR_GO("cuDevicePrimaryCtxRetain");
     (void)device;
     *context = &contexts[0];
     atomic_fetch_add(&live, 1);
+    retained++;
     return 0;
 }
 
 CALL(cuDevicePrimaryCtxRelease_v2)(fp_cu_device device) {
     (void)device;
     atomic_fetch_sub(&live, 1);
+    retained--;
+    for (int i = 0; retained == 0 && i < MOST_CONTEXTS; i++) forget_module(modules[i]);
     FAULT_OR_GO("cuDevicePrimaryCtxRelease_v2");
     return 0;
 }
@@ -169,11 +182,16 @@ CALL(cuCtxPopCurrent_v2)(fp_cu_context *context) {
 
 CALL(cuModuleLoadData)(fp_cu_module *module, const void *image) {
     FAULT_OR_GO("cuModuleLoadData");
-    return image && depth ? make(module, 1) : INVALID_CONTEXT;
+    int place = 0;
+    while (place < MOST_CONTEXTS && modules[place]) place++;
+    if (!image || !depth || place == MOST_CONTEXTS) return INVALID_CONTEXT;
+    fp_cu_result result = make(&modules[place], 1);
+    *module = modules[place];
+    return result;
 }
 
 CALL(cuModuleUnload)(fp_cu_module module) {
-    drop(module);
+    forget_module(module);
     FAULT_OR_GO("cuModuleUnload");
     return 0;
 }
