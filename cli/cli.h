@@ -25,7 +25,10 @@ int cli_fail_status(const char *name, const fastpair_error *error);
 /* A remark on stderr, not with -q. */
 void cli_note(const cli_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A name fit for a terminal: control characters become '?'. Cuts what does not fit; returns `buffer`. */
+/* The length of the UTF-8 sequence that a text begins with, or 0 if it begins with none. */
+int cli_utf8_length(const char *text);
+
+/* A name fit for a terminal: control characters, and bytes that are no UTF-8, become '?'. Cuts what does not fit; returns `buffer`. */
 #define CLI_NAME_ROOM 512
 const char *cli_clean_name(const char *name, char buffer[CLI_NAME_ROOM]);
 

@@ -137,6 +137,10 @@ static int decompress_image(const cli_options *options, fastpair_gpu *gpu, const
                         (unsigned long long)options->first_row);
     }
     copy.column = column;
+    /* The GPU finds what would do harm, not every change; a file that was damaged must not be written as if it were good. */
+    if (!status)
+        status = cli_verify_rows(column, options->first_row,
+                                 options->end_row < rows ? options->end_row : rows, &error);
     if (!status) status = cli_gpu_column_open(gpu, column, NULL, 0, &copy.device, &error);
     if (!status) status = make_room(&copy, &error);
     int result = status ? cli_fail_status(name, &error) : CLI_OK;

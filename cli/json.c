@@ -6,6 +6,8 @@
  */
 #include "json.h"
 
+#include "cli.h"
+
 #include <inttypes.h>
 #include <math.h>
 
@@ -14,35 +16,20 @@ void cli_json_begin(cli_json *json, FILE *file) {
     fputc('{', file);
 }
 
-/* The length of the UTF-8 sequence at `s` (which ends with a NUL), or 0 if there is none. */
-static int utf8_length(const unsigned char *s) {
-    if (s[0] < 0x80) return 1;
-    int length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
-    for (int i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    /* Overlong forms, surrogates, and what is above U+10FFFF. */
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-        (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 static void put_string(FILE *file, const char *value) {
-    const unsigned char *s = (const unsigned char *)value;
     fputc('"', file);
-    while (*s) {
-        int length = utf8_length(s);
+    while (*value) {
+        int length = cli_utf8_length(value);
         if (length == 0) {
             fputs("\\ufffd", file);
             length = 1;
-        } else if (*s < 0x20 || *s == 0x7f)
-            fprintf(file, "\\u%04x", *s);
-        else if (*s == '"' || *s == '\\')
-            fprintf(file, "\\%c", *s);
+        } else if (length == 1 && (*value < 0x20 || *value == 0x7f))
+            fprintf(file, "\\u%04x", (unsigned char)*value);
+        else if (*value == '"' || *value == '\\')
+            fprintf(file, "\\%c", *value);
         else
-            fwrite(s, 1, (size_t)length, file);
-        s += length;
+            fwrite(value, 1, (size_t)length, file);
+        value += length;
     }
     fputc('"', file);
 }

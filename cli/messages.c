@@ -1,8 +1,8 @@
 /* messages.c - what the command says on stderr.
  *
  * In: a name, and what went wrong. Out: one line that names the file, the reason and, where there is one, the
- * remedy; and the exit code that goes with it. Names are cleaned of control characters, so that a file name cannot
- * write escape sequences to a terminal.
+ * remedy; and the exit code that goes with it. Messages are cleaned of control characters, so that no file name and no
+ * word of the command line can write escape sequences to a terminal.
  */
 #include "cli.h"
 
@@ -13,22 +13,54 @@
 #include <string.h>
 #include <time.h>
 
-const char *cli_clean_name(const char *name, char buffer[CLI_NAME_ROOM]) {
-    size_t length = strlen(name), used = 0;
-    for (size_t i = 0; i < length && used + 1 < CLI_NAME_ROOM; i++) {
-        unsigned char c = (unsigned char)name[i];
-        buffer[used++] = c < 32 || c == 127 ? '?' : (char)c;
+enum { MESSAGE_ROOM = 2048 };
+
+int cli_utf8_length(const char *text) {
+    const unsigned char *s = (const unsigned char *)text;
+    if (s[0] < 0x80) return 1;
+    int length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
+    for (int i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    /* Overlong forms, surrogates, and what is above U+10FFFF. */
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+/* What a terminal shows as it is; controls U+0080 to U+009F are C2 80 to C2 9F. */
+static bool is_plain(const char *s, int length) {
+    unsigned char first = (unsigned char)s[0], second = length > 1 ? (unsigned char)s[1] : 0;
+    return length > 0 && first >= 32 && first != 127 && !(first == 0xc2 && second < 0xa0);
+}
+
+static const char *clean(const char *text, char *buffer, size_t room) {
+    size_t used = 0;
+    while (*text && used + 5 < room) { /* the longest sequence, and the end */
+        int length = cli_utf8_length(text);
+        bool plain = is_plain(text, length);
+        if (plain)
+            memcpy(buffer + used, text, (size_t)length);
+        else
+            buffer[used] = '?';
+        used += plain ? (size_t)length : 1;
+        text += length > 0 ? length : 1;
     }
     buffer[used] = 0;
     return buffer;
 }
 
+const char *cli_clean_name(const char *name, char buffer[CLI_NAME_ROOM]) {
+    return clean(name, buffer, CLI_NAME_ROOM);
+}
+
+/* Messages may hold what users and files say, so they are cleaned as a whole. */
 static void say(const char *name, const char *format, va_list arguments) {
-    char clean[CLI_NAME_ROOM];
-    fputs("fastpair: ", stderr);
-    if (name) fprintf(stderr, "%s: ", cli_clean_name(name, clean));
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    char text[MESSAGE_ROOM], cleaned[MESSAGE_ROOM], clean_name[CLI_NAME_ROOM];
+    vsnprintf(text, sizeof(text), format, arguments);
+    fprintf(stderr, "fastpair: %s%s%s\n", name ? cli_clean_name(name, clean_name) : "", name ? ": " : "",
+            clean(text, cleaned, sizeof(cleaned)));
 }
 
 int cli_fail(const char *name, const char *format, ...) {
@@ -43,6 +75,8 @@ static const char *remedy_for(int number) {
     switch (number) {
     case ENOSPC: return "; free some space or write elsewhere with -o";
     case EDQUOT: return "; your quota is used up: free some space or write elsewhere with -o";
+    case EFBIG:
+        return "; a limit on the size of files was met: raise it (ulimit -f) or write elsewhere with -o";
     case EPIPE: return "; whatever read this output has gone away";
     case EEXIST: return "; use -f to overwrite it, or -o to choose another name";
     case EACCES:
@@ -67,8 +101,11 @@ static const char *without_name(const char *message, const char *name) {
 
 /* Library messages mostly name the place and the remedy; what one lacks is added. */
 int cli_fail_status(const char *name, const fastpair_error *error) {
+    /* What a machine lacks is at no place in the file. */
     bool input_at_fault =
-        error->status == FASTPAIR_ERROR_CORRUPT || error->status == FASTPAIR_ERROR_UNSUPPORTED;
+        error->status == FASTPAIR_ERROR_CORRUPT ||
+        (error->status == FASTPAIR_ERROR_UNSUPPORTED && error->position != FASTPAIR_NO_POSITION);
+    bool on_gpu = strncmp(error->message, "GPU", 3) == 0;
     char place[40] = "", number[24];
     const char *remedy = "";
     if (input_at_fault && error->position != FASTPAIR_NO_POSITION) {
@@ -77,6 +114,8 @@ int cli_fail_status(const char *name, const fastpair_error *error) {
     }
     if (error->status == FASTPAIR_ERROR_CORRUPT && !strstr(error->message, "restore"))
         remedy = "; if it was a column, restore it from a good copy";
+    else if (on_gpu && error->status != FASTPAIR_ERROR_CORRUPT)
+        remedy = "; or use --backend=cpu";
     else if (error->status == FASTPAIR_ERROR_OUT_OF_MEMORY)
         remedy = remedy_for(ENOMEM);
     cli_fail(name, "%s: %s%s%s", fastpair_status_text(error->status), without_name(error->message, name),

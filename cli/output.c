@@ -36,7 +36,8 @@ static void all_ending_signals(sigset_t *set) {
 }
 
 void cli_output_init(void) {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a message */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a message, and so is a file size limit */
+    signal(SIGXFSZ, SIG_IGN);
     struct sigaction action = {.sa_handler = remove_and_end}, old;
     all_ending_signals(&action.sa_mask);
     for (size_t i = 0; i < sizeof(ending_signals) / sizeof(*ending_signals); i++)
@@ -219,8 +220,8 @@ int cli_output_settle(cli_output *output, const cli_options *options, const cli_
         return CLI_OK;
     }
     struct stat now; /* bytes that came after they were read would be lost */
-    if (fstat(input->fd, &now) != 0 || now.st_size != input->info.st_size ||
-        now.st_mtim.tv_sec != input->info.st_mtim.tv_sec ||
+    if (fstat(input->fd, &now) != 0) return cli_fail_errno(input->name, errno);
+    if (now.st_size != input->info.st_size || now.st_mtim.tv_sec != input->info.st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != input->info.st_mtim.tv_nsec)
         return cli_fail(input->name, "changed while it was read, so it is kept; run the command again");
     return unlink(input->path) == 0 ? CLI_OK : cli_fail_errno(input->name, errno);

@@ -40,12 +40,12 @@ typedef struct fuzz_memory {
 
 /* Each block begins with its size, in 16 bytes to keep the alignment. */
 static inline void *fuzz_allocate(void *context, size_t size) {
-    fuzz_memory *memory = context;
+    fuzz_memory *memory = (fuzz_memory *)context;
     if (size > memory->cap - memory->in_use) {
         memory->refused++;
         return NULL;
     }
-    uint8_t *block = malloc(size + 16);
+    uint8_t *block = (uint8_t *)malloc(size + 16);
     if (!block) abort();
     memcpy(block, &size, sizeof size);
     memory->in_use += size;
@@ -54,7 +54,7 @@ static inline void *fuzz_allocate(void *context, size_t size) {
 }
 
 static inline void fuzz_release(void *context, void *pointer) {
-    fuzz_memory *memory = context;
+    fuzz_memory *memory = (fuzz_memory *)context;
     uint8_t *block = (uint8_t *)pointer - 16;
     size_t size;
     memcpy(&size, block, sizeof size);

@@ -2,13 +2,36 @@
  *
  *     replay_open FILE...
  *
- * Each argument is a file, or a folder whose files are taken in order of name. */
+ * Each argument is a file, or a folder whose files are taken in order of name. Where a target has a mutator of its own,
+ * FASTPAIR_REPLAY_MUTATIONS=N also runs N files made from each by it. */
 #include "fuzz.h"
 
 #include <dirent.h>
 #include <errno.h>
 
-static uint64_t files_run;
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) __attribute__((weak));
+
+static uint64_t files_run, mutations_run;
+
+/* Each made from the one before, so that changes add up. */
+static void run_mutations(const uint8_t *data, size_t size) {
+    const char *asked = getenv("FASTPAIR_REPLAY_MUTATIONS");
+    unsigned count = asked && LLVMFuzzerCustomMutator ? (unsigned)strtoul(asked, NULL, 10) : 0;
+    size_t most = size * 2 + 4096, now = 0;
+    uint8_t *room = fuzz_need(most);
+    for (unsigned seed = 0; seed < count; seed++, mutations_run++) {
+        if (seed % 8 == 0 || now == 0) {
+            memcpy(room, data, size);
+            now = size;
+        }
+        now = LLVMFuzzerCustomMutator(room, now, most, seed);
+        uint8_t *exact = fuzz_need(now);
+        memcpy(exact, room, now);
+        LLVMFuzzerTestOneInput(exact, now);
+        free(exact);
+    }
+    free(room);
+}
 
 static int run_file(FILE *file, const char *path) {
     size_t size = 0, capacity = 1 << 16;
@@ -27,6 +50,7 @@ static int run_file(FILE *file, const char *path) {
         memcpy(exact, data, size);
         fprintf(stderr, "%s: %zu bytes\n", path, size);
         LLVMFuzzerTestOneInput(exact, size);
+        run_mutations(exact, size);
         free(exact);
         files_run++;
     }
@@ -67,6 +91,7 @@ static int run_path(const char *path) {
 int main(int argc, char **argv) {
     int failed = 0;
     for (int i = 1; i < argc; i++) failed |= run_path(argv[i]);
-    printf("%llu files run\n", (unsigned long long)files_run);
+    printf("%llu files run, %llu mutations\n", (unsigned long long)files_run,
+           (unsigned long long)mutations_run);
     return failed || files_run == 0;
 }

@@ -62,6 +62,7 @@ static fastpair_status number_tokens(const fastpair_writer *writer, const uint64
         fp_dict_free(&numbering->dict, &settings->allocator);
         numbering->owns_dict = 1;
         fastpair_status status =
+            /* Whoever encodes has a model, trained or given. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
             fp_dict_order(&model->tokens, counts, only_used, settings->hot_codes, model->choice.codec,
                           model->seed, &settings->allocator, &numbering->dict, numbering->code_of_id, error);
         if (status) return status;

@@ -29,20 +29,18 @@ const char *fastpair_status_text(fastpair_status status) {
     return "unknown status";
 }
 
-fastpair_status fp_fail(fastpair_error *error, fastpair_status status, uint64_t position, const char *format,
-                        ...) {
-    if (error) {
-        error->status = status;
-        error->position = position;
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(error->message, sizeof error->message, format, arguments);
-        va_end(arguments);
-    }
-    return status;
+void fp_note_failure(fastpair_error *error, fastpair_status status, uint64_t position, const char *format,
+                     ...) {
+    if (!error) return;
+    error->status = status;
+    error->position = position;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
 }
 
-fastpair_status fp_fail_memory(fastpair_error *error, uint64_t size) {
-    return fp_fail(error, FASTPAIR_ERROR_OUT_OF_MEMORY, FASTPAIR_NO_POSITION,
-                   "could not allocate %" PRIu64 " bytes; use fewer threads or smaller chunks", size);
+void fp_note_memory(fastpair_error *error, uint64_t size) {
+    fp_note_failure(error, FASTPAIR_ERROR_OUT_OF_MEMORY, FASTPAIR_NO_POSITION,
+                    "could not allocate %" PRIu64 " bytes; use fewer threads or smaller chunks", size);
 }

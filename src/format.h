@@ -3,11 +3,16 @@
 #define FP_FORMAT_H
 
 #include <stdint.h>
-#include <string.h>
 
+/* The build refuses these machines too, where it is CMake's. */
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "fastpair needs a little-endian machine"
 #endif
+#if UINTPTR_MAX < UINT64_MAX
+#error "fastpair needs a 64-bit machine"
+#endif
+
+#include <string.h>
 
 #define FP_FILE_MAGIC                                                                                        \
     "\x89"                                                                                                   \

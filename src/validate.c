@@ -145,6 +145,7 @@ fastpair_status fp_chunk_validate(const fp_chunk_view *view, const fp_column_dic
     if (fault) return fp_chunk_fault(view, FP_SECTION_LENGTHS, where, fault, error);
     status = check_validity(view, error);
     if (!status && view->chunk->coded)
+        /* Only stored chunks come without a dictionary. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
         status = check_codes(view, dictionary->dict.code_bits, dictionary->length_of_code, error);
     return status;
 }

@@ -299,6 +299,24 @@ exits 1 "a full disk, -d" bash -c "'$fp' -dc a.txt.fpc >/dev/full"
 says "a full disk, -d" "No space left"
 exits 1 "a full disk, -l" bash -c "'$fp' -l a.txt.fpc >/dev/full"
 exits 1 "a full disk, --help" bash -c "'$fp' --help >/dev/full"
+# A limit on file sizes stands in for a disk that fills up in the middle of a file.
+printf 'old' >limited.fpc
+exits 1 "a file size limit" bash -c "ulimit -f 16; '$fp' -f --codec=stored -o limited.fpc a.txt"
+says "a file size limit" "File too large"
+check "a file size limit keeps the old file" grep -qx old limited.fpc
+exits 1 "a file size limit, -d" bash -c "ulimit -f 16; '$fp' -d -o limited.txt a.txt.fpc"
+check "a file size limit, -d, leaves nothing" absent limited.txt
+check "a file size limit leaves no temporaries" no_temporaries
+# A file system of 64 KiB, where this user may mount one.
+if unshare -rm true 2>/dev/null && unshare -rm mount -t tmpfs none . 2>/dev/null; then
+    mkdir small
+    exits 0 "a full file system" unshare -rm bash -c "mount -t tmpfs -o size=64k none small && printf old >small/x &&
+        { '$fp' -f --codec=stored -o small/x a.txt; test \$? = 1; } && grep -qx old small/x &&
+        { '$fp' -d -o small/y a.txt.fpc; test \$? = 1; } && test \"\$(ls -A small)\" = x"
+    says "a full file system" "No space left"
+else
+    echo "note: file systems cannot be mounted here, a full one is not tested"
+fi
 check "-o /dev/null" "$fp" -q -o /dev/null a.txt
 check "/dev/null is still a device" test -c /dev/null
 exits 1 "a closed pipe" bash -c "set -o pipefail; '$fp' -dc rows.txt.fpc | head -c 10"
@@ -461,6 +479,11 @@ for option in --nonsense -x --codec=lz4 --codec=onpair:8 --codec=onpair:17 --cod
     exits 1 "wrong option $option" "$fp" -f $option
     check "wrong option $option prints a message" test -s err
 done
+# A word of the command line cannot write escape sequences to a terminal either, nor can one in UTF-8 (U+009B).
+exits 1 "a wrong value with control characters" "$fp" --codec=$'\033[2Jx\302\2331m\233y\001' a.txt
+says "a wrong value with control characters" "not '?[2Jx?1m?y?'"
+exits 1 "a wrong option with control characters" "$fp" $'--no\001such\033' a.txt
+says "a wrong option with control characters" "no?such?"
 exits 1 "--json without -l or -b" "$fp" --json -c a.txt
 exits 1 "-o with -t" "$fp" -t -o x a.txt.fpc
 exits 1 "-q" "$fp" -q none

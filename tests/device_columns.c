@@ -89,26 +89,12 @@ static void make_chunk(device_column *d, uint32_t number) {
     add_piece(d, lengths, chunk->sections[FP_SECTION_LENGTHS].size, "row lengths");
 }
 
-void device_column_make(device_column *d, const fastpair_rows *rows,
-                        const fastpair_compress_options *options) {
-    fastpair_error error;
-    uint8_t *image;
-    *d = (device_column){0};
-    check_status(fastpair_compress(rows, options, &image, &d->image_bytes, &error), &error);
-    /* Sections are aligned in the file; the copy makes them so in memory. */
-    d->image = must(aligned_alloc(64, fp_align(d->image_bytes, 64)));
-    memcpy(d->image, image, d->image_bytes);
-    fastpair_free(&options->allocator, image);
-    check_status(fastpair_column_open(d->image, d->image_bytes, NULL, &d->column, &error), &error);
+/* Tables for the opened column. */
+static void lay_out(device_column *d) {
     d->rows = d->column->totals.rows;
     d->expected_bytes = d->column->totals.decoded_bytes;
     d->expected = must(malloc(d->expected_bytes + 1));
     d->expected_offsets = must(malloc((d->rows + 1) * sizeof *d->expected_offsets));
-    fastpair_destination to = {.bytes = d->expected,
-                               .bytes_capacity = d->expected_bytes,
-                               .offsets = d->expected_offsets,
-                               .offset_bits = 64};
-    check_status(fastpair_column_decode(d->column, 0, d->rows, &to, 1, &error), &error);
     d->dict_count = (uint32_t)d->column->totals.dictionaries;
     d->chunk_count = (uint32_t)d->column->totals.chunks;
     d->dicts = must(calloc(d->dict_count + 1, sizeof *d->dicts));
@@ -119,6 +105,39 @@ void device_column_make(device_column *d, const fastpair_rows *rows,
     for (uint32_t i = 0; i < d->chunk_count; i++) make_chunk(d, i);
     add_piece(d, d->dicts, d->dict_count * sizeof *d->dicts, "dictionary table");
     add_piece(d, d->chunks, d->chunk_count * sizeof *d->chunks, "chunk table");
+}
+
+fastpair_status device_column_open(device_column *d, const uint8_t *image, uint64_t image_bytes,
+                                   uint64_t most, fastpair_error *error) {
+    *d = (device_column){.image_bytes = image_bytes};
+    /* Sections are aligned in the file; the copy makes them so in memory. */
+    d->image = must(aligned_alloc(64, fp_align(image_bytes + 1, 64)));
+    memcpy(d->image, image, image_bytes);
+    fastpair_status status = fastpair_column_open(d->image, image_bytes, NULL, &d->column, error);
+    if (!status && (d->column->totals.decoded_bytes > most || d->column->totals.rows > most))
+        status = FASTPAIR_ERROR_LIMIT;
+    if (status) {
+        device_column_free(d);
+        return status;
+    }
+    lay_out(d);
+    fastpair_destination to = {.bytes = d->expected,
+                               .bytes_capacity = d->expected_bytes,
+                               .offsets = d->expected_offsets,
+                               .offset_bits = 64};
+    d->decoded = fastpair_column_decode(d->column, 0, d->rows, &to, 1, error);
+    return FASTPAIR_OK;
+}
+
+void device_column_make(device_column *d, const fastpair_rows *rows,
+                        const fastpair_compress_options *options) {
+    fastpair_error error;
+    uint8_t *image;
+    uint64_t image_bytes;
+    check_status(fastpair_compress(rows, options, &image, &image_bytes, &error), &error);
+    check_status(device_column_open(d, image, image_bytes, UINT64_MAX, &error), &error);
+    check_status(d->decoded, &error);
+    fastpair_free(&options->allocator, image);
 }
 
 void device_column_free(device_column *d) {

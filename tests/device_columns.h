@@ -22,7 +22,8 @@ typedef struct device_column {
     fastpair_column *column;
     uint8_t *image;
     uint64_t image_bytes;
-    uint8_t *expected; /* decoded by the CPU */
+    fastpair_status decoded; /* what decoding on the CPU, without validating, came to */
+    uint8_t *expected;       /* decoded by the CPU */
     uint64_t expected_bytes;
     uint64_t *expected_offsets; /* rows + 1 */
     uint64_t rows;
@@ -39,6 +40,11 @@ typedef struct device_column {
 /* Compresses rows and lays the result out. Ends the program if the library fails: it has tests of its own. */
 void device_column_make(device_column *d, const fastpair_rows *rows,
                         const fastpair_compress_options *options);
+
+/* Lays out any image that opens, with at most so many decoded bytes and rows; `decoded` says whether it also decodes. Returns
+ * what opening said, or LIMIT; then there is nothing to free. */
+fastpair_status device_column_open(device_column *d, const uint8_t *image, uint64_t image_bytes,
+                                   uint64_t most, fastpair_error *error);
 void device_column_free(device_column *d);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* emulator.cc - the lanes behind emulate.h. In: a kernel, a grid. Out: its effects on memory, or the first
  * error.
  *
- * A block is up to 256 coroutines. The scheduler picks a warp at random and lets each of its lanes, in
+ * A block is up to 1024 coroutines. The scheduler picks a warp at random and lets each of its lanes, in
  * random order, run to its next word; when all have met the same word it works out what each gets. */
 #include "coroutine.h"
 #include "emulator_private.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EMULATOR_MOST_THREADS 256u
+#define EMULATOR_MOST_THREADS 1024u
 
 typedef enum emulator_access {
     EMULATOR_READ,       /* stores are errors */

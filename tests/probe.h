@@ -122,6 +122,7 @@ static inline void probe(const char *what, const uint8_t *image, uint64_t size, 
     if (status == FASTPAIR_OK) {
         fastpair_column_info info = {.struct_size = sizeof info};
         CHECK_EQ(fastpair_column_get_info(column, &info, &error), FASTPAIR_OK);
+        CHECK(info.decoded_bytes <= 128 * size && info.rows <= 16 * size); /* SECURITY.md */
         probe_decode(column, size, info.rows, random);
         status = fastpair_column_validate(column, 1, &error);
         accepted = status == FASTPAIR_OK;

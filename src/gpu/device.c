@@ -75,15 +75,18 @@ static fastpair_status start_device(fastpair_gpu *gpu, int ordinal, fastpair_err
     if (result) return fp_driver_fail(driver, result, "starting the driver", error);
     if (ordinal < 0 || ordinal >= count)
         return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
-                       "no GPU %d: the driver sees %d of them, numbered from 0", ordinal, count);
+                       "no GPU %d: the driver sees %d of them, numbered from 0; check nvidia-smi and "
+                       "CUDA_VISIBLE_DEVICES",
+                       ordinal, count);
     if ((result = driver->device_get(&gpu->device, ordinal)))
         return fp_driver_fail(driver, result, "opening the device", error);
     fastpair_status status = read_info(gpu, error);
     if (status) return status;
     if (gpu->info.compute_major < 8)
         return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
-                       "GPU %d (%s) has compute capability %d.%d; the kernels need 8.0 or later", ordinal,
-                       gpu->info.name, gpu->info.compute_major, gpu->info.compute_minor);
+                       "GPU %d (%s) has compute capability %d.%d; the kernels need 8.0 or later: choose "
+                       "another GPU, or decode on the CPU",
+                       ordinal, gpu->info.name, gpu->info.compute_major, gpu->info.compute_minor);
     if ((result = driver->context_retain(&gpu->context, gpu->device)))
         return fp_driver_fail(driver, result, "retaining the device's primary context", error);
     if ((status = fp_gpu_push(gpu, error))) return status;

@@ -41,11 +41,24 @@ void fp_driver_close(fp_driver *driver) {
 static const char *remedy_for(fp_cu_result result) {
     switch (result) {
     case 2: return "; free device memory or decode fewer chunks at a time";
+    case 46:
+        return "; another process has the GPU to itself, or it is switched off for computing: check "
+               "nvidia-smi";
     case 34: return "; this is the toolkit's stub library: install the real driver";
     case 100: return "; no GPU is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES";
     case 209: return "; this library has no kernels for this GPU: build it for the GPU's architecture";
     case 218:
     case 222: return "; the driver is older than the toolkit this library was built with: update the driver";
+    case 700:
+    case 714:
+    case 715:
+    case 716:
+    case 717:
+    case 718:
+    case 719:
+        return "; the device's context is of no more use after this: restart the program, and please report "
+               "it";
+    case 802: return "; the system is not ready: check that the fabric manager runs";
     case 803:
     case 804: return "; the driver's library and kernel module do not match: reboot or reinstall the driver";
     default: return "";

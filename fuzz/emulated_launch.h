@@ -1,0 +1,30 @@
+/* emulated_launch.h - the emulator for C: launching a kernel of the library's table by its name. */
+#ifndef FP_FUZZ_EMULATED_LAUNCH_H
+#define FP_FUZZ_EMULATED_LAUNCH_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { EMULATED_ROW_OFFSETS = -1, EMULATED_MEASURE_BATCHES = -2, EMULATED_SCAN_BATCHES = -3 };
+
+/* The number of a kernel that the library calls so, or -9 if the emulator has none that is the same. */
+int emulated_find(const char *name);
+
+/* Whether a kernel has a second parameter. */
+int emulated_has_second(int kernel);
+
+/* Memory that kernels may touch, all of it anew for each launch. `name` must stay. */
+void emulated_forget(uint64_t seed);
+void emulated_know(const void *memory, uint64_t bytes, const char *name);
+
+/* Runs a launch; `parameters` is an fp_gpu_launch, or an fp_gpu_wide_launch for assembled kernels. Returns NULL or what went wrong. */
+const char *emulated_launch(int kernel, const void *parameters, uint32_t second, uint32_t grid_x,
+                            uint32_t grid_y, uint32_t threads, uint32_t dynamic_shared);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,231 @@
+/* image.c - a column in memory that may be anything: open, validate, decode in every way there is.
+ *
+ * What is demanded: no crash, memory within what the header promises, a column that validates decodes everywhere to the
+ * same rows, and the library and the oracle (tests/oracle.h) agree on which files are good. */
+#include "image.h"
+
+#include "fuzz.h"
+#include "oracle.h"
+
+enum {
+    MEMORY_CAP = 256 << 20,
+    LARGEST_COLUMN = 64 << 20, /* decoded bytes, and bytes of offsets, of columns that are decoded */
+    OPEN_FACTOR = 16,          /* "a small multiple of size" */
+    OPEN_FIXED = 64 << 10,     /* for a column with nothing in it */
+    OPEN_DICTIONARY = 1258292, /* 1.2 MiB */
+    ROWS_PROBED = 64,
+};
+
+/* A decoded column, in the caller's memory. */
+typedef struct decoded {
+    uint64_t rows;
+    uint64_t size;
+    uint8_t *bytes;
+    uint64_t *offsets;
+    uint8_t *validity;
+    fastpair_destination destination;
+} decoded;
+
+static decoded decoded_create(uint64_t rows, uint64_t size) {
+    decoded d = {.rows = rows, .size = size};
+    d.bytes = fuzz_need(size);
+    d.offsets = fuzz_need((rows + 1) * sizeof *d.offsets);
+    d.validity = fuzz_need((rows + 7) / 8);
+    d.destination = (fastpair_destination){d.bytes, size, d.offsets, 64, d.validity, 0};
+    return d;
+}
+
+static void decoded_free(decoded *d) { free(d->bytes), free(d->offsets), free(d->validity); }
+
+static int is_valid(const decoded *d, uint64_t row) { return d->validity[row / 8] >> (row % 8) & 1; }
+
+/* The rows a streaming reader gives must be the same. */
+typedef struct stream {
+    const uint8_t *data;
+    size_t left;
+    size_t piece;
+} stream;
+
+static int stream_read(void *context, void *data, size_t size, size_t *got) {
+    stream *s = context;
+    if (size > s->piece) size = s->piece;
+    if (size > s->left) size = s->left;
+    memcpy(data, s->data, size);
+    s->data += size;
+    s->left -= size;
+    *got = size;
+    return 0;
+}
+
+static int row_is_null(const fastpair_rows *rows, uint64_t row) {
+    uint64_t bit = rows->validity_bit_offset + row;
+    return rows->validity && !(rows->validity[bit / 8] >> (bit % 8) & 1);
+}
+
+/* `expected` is NULL when the column did not validate: then anything may come, but nothing may break. */
+static void run_reader(const uint8_t *data, size_t size, const fastpair_open_options *options,
+                       const decoded *expected) {
+    stream s = {data, size, 1 + size / 3};
+    fastpair_source source = {stream_read, &s};
+    fastpair_reader *reader;
+    fastpair_error error;
+    fastpair_status status = fastpair_reader_open(&source, options, 1, &reader, &error);
+    if (status != FASTPAIR_OK) {
+        DEMAND(!expected);
+        return;
+    }
+    uint64_t row = 0, total = 0;
+    int at_end = 0;
+    while (!at_end && total < LARGEST_COLUMN && row < LARGEST_COLUMN / 8) {
+        fastpair_rows rows;
+        status = fastpair_reader_next(reader, &rows, &at_end, &error);
+        if (status != FASTPAIR_OK) {
+            if (expected) fprintf(stderr, "reader: %s\n", error.message);
+            DEMAND(!expected);
+            break;
+        }
+        DEMAND(at_end == (rows.rows == 0));
+        if (at_end) break;
+        DEMAND(!expected || rows.rows <= expected->rows - row);
+        for (uint64_t i = 0; expected && i < rows.rows; i++) {
+            uint64_t length = rows.offsets[i + 1] - rows.offsets[i];
+            uint64_t from = expected->offsets[row + i];
+            DEMAND(length == expected->offsets[row + i + 1] - from);
+            DEMAND(!length || !memcmp(rows.bytes + rows.offsets[i], expected->bytes + from, length));
+            DEMAND(row_is_null(&rows, i) == !is_valid(expected, row + i));
+        }
+        row += rows.rows;
+        total += rows.offsets[rows.rows] - rows.offsets[0];
+    }
+    DEMAND(!expected || (at_end && row == expected->rows));
+    fastpair_reader_close(reader);
+}
+
+/* Single rows, ranges and lists, at places spread over the column. With `all` they must agree with it; without,
+ * the column did not validate, and calls may fail but not break. */
+static void probe_rows(const fastpair_column *column, const fastpair_column_info *info, const decoded *all) {
+    fastpair_error error;
+    uint64_t step = info->rows / ROWS_PROBED + 1, listed[ROWS_PROBED + 1], count = 0;
+    uint8_t small[256];
+    for (uint64_t row = 0; row < info->rows; row += step) {
+        uint64_t size;
+        int is_null = -1;
+        listed[count++] = info->rows - 1 - row;
+        uint8_t *bytes = small;
+        fastpair_status status =
+            fastpair_column_decode_row(column, row, bytes, sizeof small, &size, &is_null, &error);
+        if (status == FASTPAIR_ERROR_BUFFER_TOO_SMALL && size <= LARGEST_COLUMN) {
+            bytes = fuzz_need(size);
+            status = fastpair_column_decode_row(column, row, bytes, size, &size, &is_null, &error);
+        }
+        if (all) {
+            DEMAND_OK(status, &error);
+            DEMAND(size == all->offsets[row + 1] - all->offsets[row]);
+            DEMAND(!memcmp(bytes, all->bytes + all->offsets[row], size));
+            DEMAND(is_null == !is_valid(all, row));
+        }
+        if (bytes != small) free(bytes);
+    }
+    if (count == 0) return;
+    uint64_t size;
+    if (fastpair_column_listed_size(column, listed, count, &size, &error) == FASTPAIR_OK &&
+        size <= LARGEST_COLUMN) {
+        decoded some = decoded_create(count, size);
+        fastpair_status status =
+            fastpair_column_decode_listed(column, listed, count, &some.destination, 1, &error);
+        if (all) DEMAND_OK(status, &error);
+        for (uint64_t i = 0; all && i < count; i++) {
+            uint64_t from = all->offsets[listed[i]], length = all->offsets[listed[i] + 1] - from;
+            DEMAND(some.offsets[i + 1] - some.offsets[i] == length);
+            DEMAND(!memcmp(some.bytes + some.offsets[i], all->bytes + from, length));
+            DEMAND(is_valid(&some, i) == is_valid(all, listed[i]));
+        }
+        decoded_free(&some);
+    } else {
+        DEMAND(!all || size > LARGEST_COLUMN);
+    }
+    uint64_t first = info->rows / 3, in_range = info->rows / 2;
+    if (fastpair_column_rows_size(column, first, in_range, &size, &error) == FASTPAIR_OK &&
+        size <= LARGEST_COLUMN) {
+        decoded some = decoded_create(in_range, size);
+        fastpair_status status =
+            fastpair_column_decode(column, first, in_range, &some.destination, 1, &error);
+        if (all) {
+            DEMAND_OK(status, &error);
+            DEMAND(size == all->offsets[first + in_range] - all->offsets[first]);
+            DEMAND(!memcmp(some.bytes, all->bytes + all->offsets[first], size));
+        }
+        decoded_free(&some);
+    } else {
+        DEMAND(!all);
+    }
+}
+
+static void compare_with_oracle(const uint8_t *data, size_t size, const decoded *all) {
+    oracle_column oracle;
+    int good = oracle_decode(data, size, &oracle);
+    if (!good && all) fprintf(stderr, "oracle: %s at %llu\n", oracle.why, (unsigned long long)oracle.where);
+    if (all) {
+        DEMAND(good);
+        DEMAND(oracle.rows == all->rows && oracle.decoded_bytes == all->size);
+        DEMAND(!memcmp(oracle.bytes, all->bytes, all->size));
+        DEMAND(!memcmp(oracle.offsets, all->offsets, (all->rows + 1) * sizeof *all->offsets));
+        for (uint64_t row = 0; row < all->rows; row++) DEMAND(oracle.valid[row] == is_valid(all, row));
+    } else {
+        /* Departures that the page leaves to the reader excuse a refusal; a good file has none. */
+        DEMAND(!good || oracle.gaps_not_zero || oracle.padding_not_zero || oracle.rows_cut_tokens ||
+               oracle.empty_slots_used);
+    }
+    oracle_free(&oracle);
+}
+
+void fuzz_run_image(const uint8_t *data, size_t size) {
+    fuzz_memory memory = {.cap = MEMORY_CAP};
+    fastpair_open_options options = {.struct_size = sizeof options, .allocator = fuzz_allocator(&memory)};
+    fastpair_column *column;
+    fastpair_error error = {.status = FASTPAIR_OK};
+    fastpair_status status = fastpair_column_open(data, size, &options, &column, &error);
+    if (status != FASTPAIR_OK) {
+        DEMAND(error.status == status && memchr(error.message, 0, sizeof error.message));
+        DEMAND(memory.in_use == 0);
+        if (!memory.refused) compare_with_oracle(data, size, NULL);
+        run_reader(data, size, &options, NULL);
+        DEMAND(memory.in_use == 0);
+        return;
+    }
+    fastpair_column_info info = {.struct_size = sizeof info};
+    DEMAND_OK(fastpair_column_get_info(column, &info, &error), &error);
+    DEMAND(info.decoded_bytes <= 128 * (uint64_t)size && info.rows <= 16 * (uint64_t)size); /* SECURITY.md */
+    DEMAND(memory.peak <= OPEN_FIXED + OPEN_FACTOR * (uint64_t)size + OPEN_DICTIONARY * info.dictionaries);
+
+    status = fastpair_column_validate(column, 1, &error);
+    int valid = status == FASTPAIR_OK;
+    DEMAND(valid || status == FASTPAIR_ERROR_CORRUPT || memory.refused);
+    if (info.decoded_bytes <= LARGEST_COLUMN && info.rows <= LARGEST_COLUMN / 8) {
+        decoded all = decoded_create(info.rows, info.decoded_bytes);
+        status = fastpair_column_decode(column, 0, info.rows, &all.destination, 1, &error);
+        if (valid) {
+            DEMAND_OK(status, &error);
+            DEMAND(all.offsets[0] == 0 && all.offsets[info.rows] == info.decoded_bytes);
+            DEMAND(all.destination.nulls == info.nulls);
+        }
+        probe_rows(column, &info, valid ? &all : NULL);
+        if (valid || !memory.refused) compare_with_oracle(data, size, valid ? &all : NULL);
+        run_reader(data, size, &options, valid ? &all : NULL);
+
+        /* The portable decoder must give what the best one gave. */
+        fastpair_open_options portable = options;
+        portable.cpu_level = 1;
+        fastpair_column *again;
+        if (valid && fastpair_column_open(data, size, &portable, &again, &error) == FASTPAIR_OK) {
+            decoded other = decoded_create(info.rows, info.decoded_bytes);
+            DEMAND_OK(fastpair_column_decode(again, 0, info.rows, &other.destination, 1, &error), &error);
+            DEMAND(!memcmp(all.bytes, other.bytes, all.size));
+            decoded_free(&other);
+            fastpair_column_close(again);
+        }
+        decoded_free(&all);
+    }
+    fastpair_column_close(column);
+    DEMAND(memory.in_use == 0);
+}

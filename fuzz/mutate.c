@@ -1,0 +1,219 @@
+/* mutate.c - a libFuzzer mutator that knows what a column file is made of.
+ *
+ * In: a file. Out: one that differs in a part or two (bytes of a section, a field of a header, a block more or less,
+ * sections exchanged, counts and sections enlarged together), laid out and with all checksums right. So changes reach
+ * the code behind the checks of layout and checksums. Files it cannot take apart are changed as bytes and resealed.
+ * Without libFuzzer, where replay.c runs it, bytes are changed by simple means of its own. */
+#include "fuzz.h"
+#include "parts.h"
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t first_size, const uint8_t *second,
+                                 size_t second_size, uint8_t *out, size_t most, unsigned seed);
+
+static uint32_t draw(uint64_t *random, uint32_t bound) {
+    *random = *random * 6364136223846793005ull + 1442695040888963407ull;
+    return (uint32_t)((*random >> 33) % bound);
+}
+
+static size_t change_bytes(uint64_t *random, uint8_t *data, size_t size, size_t most) {
+    if (LLVMFuzzerMutate) return LLVMFuzzerMutate(data, size, most);
+    if (!size) return size;
+    switch (draw(random, 3)) {
+    case 0: data[draw(random, (uint32_t)size)] ^= (uint8_t)(1u << draw(random, 8)); return size;
+    case 1: data[draw(random, (uint32_t)size)] = (uint8_t)draw(random, 256); return size;
+    default: return most < size + 8 ? size : size - draw(random, (uint32_t)size);
+    }
+}
+
+/* A number that fields like to have, or one close to what is there. */
+static uint64_t draw_number(uint64_t *random, uint64_t old) {
+    static const uint64_t numbers[] = {
+        0,   1,    2,    15,    16,    17,         32,         64,         255,        256,
+        257, 1024, 4096, 65535, 65536, 1ull << 28, UINT32_MAX, 1ull << 32, 1ull << 61, UINT64_MAX};
+    switch (draw(random, 4)) {
+    case 0: return old + 1;
+    case 1: return old - 1;
+    case 2: return old ^ 1ull << draw(random, 16);
+    default: return numbers[draw(random, sizeof numbers / sizeof *numbers)];
+    }
+}
+
+static void resize(forge_bytes *section, uint64_t size) {
+    if (size > section->size) forge_append(section, NULL, size - section->size);
+    section->size = size;
+}
+
+static void change_section(uint64_t *random, part *block) {
+    forge_bytes *section = &block->sections[draw(random, block->section_count)];
+    uint64_t most = section->size + (draw(random, 8) ? 0 : 64); /* mostly of the size the header wants */
+    uint8_t *room = calloc(1, most + 1);
+    if (!room) abort();
+    memcpy(room, section->data, section->size);
+    uint64_t size = change_bytes(random, room, section->size, most), kept = section->size;
+    resize(section, size > kept ? size : kept);
+    memcpy(section->data, room, size);
+    if (draw(random, 8) == 0) section->size = size;
+    free(room);
+}
+
+static void change_header(uint64_t *random, uint8_t *header, uint32_t size) {
+    uint32_t width = 1u << draw(random, 4), at = draw(random, size / width) * width;
+    forge_put(header + at, draw_number(random, forge_get(header + at, (int)width)), (int)width);
+}
+
+/* So many codes of one length more or fewer, with all counts and section sizes as they must then be: what the codes
+ * themselves say is the lie. */
+static void change_codes(uint64_t *random, const parts *p, part *chunk) {
+    uint8_t *h = chunk->header;
+    uint64_t number = forge_get(h + 20, 4), bits = 0, batch = forge_get(h + 56, 4),
+             group = forge_get(h + 60, 4);
+    for (uint32_t i = 0; i < p->count; i++)
+        if (!p->blocks[i].is_chunk && number-- == 0) bits = p->blocks[i].header[17];
+    if (!bits || !batch || !group) return;
+    uint32_t length = 1 + draw(random, 16);
+    uint64_t more = draw(random, 2) ? draw(random, 600) : 0 - (uint64_t)draw(random, 600);
+    uint64_t of_length = forge_get(h + 80 + 8 * (length - 1), 8) + more, codes = forge_get(h + 40, 8) + more;
+    if (of_length > 1u << 20 || codes > 1u << 20 || codes == 0) return;
+    forge_put(h + 80 + 8 * (length - 1), of_length, 8);
+    forge_put(h + 40, codes, 8);
+    forge_put(h + 48, forge_get(h + 48, 8) + more * length, 8);
+    uint64_t batches = (codes + batch - 1) / batch, groups = (batches + group - 1) / group;
+    if (batches > 1u << 16 || bits > 16) return;
+    resize(&chunk->sections[FORGE_CODES], (codes * bits + 127) / 128 * 16);
+    resize(&chunk->sections[FORGE_SIDECAR], 4 * groups + 2 * batches);
+}
+
+/* The same for rows. */
+static void change_rows(uint64_t *random, part *chunk) {
+    uint8_t *h = chunk->header;
+    uint64_t rows = forge_get(h + 24, 8) + (draw(random, 2) ? 1 : 0 - 1ull) * draw(random, 300);
+    if (rows == 0 || rows > 1u << 16) return;
+    forge_put(h + 24, rows, 8);
+    if (chunk->sections[FORGE_VALIDITY].size) resize(&chunk->sections[FORGE_VALIDITY], (rows + 7) / 8);
+    if (draw(random, 2)) { /* all lengths packed with one width */
+        uint32_t width = draw(random, 33);
+        uint64_t blocks = (rows + 255) / 256, at = 0;
+        forge_bytes *lengths = &chunk->sections[FORGE_LENGTHS];
+        uint64_t last = (rows - 1) % 256 + 1;
+        resize(lengths, 16 * blocks + (blocks - 1) * 32 * width + (last * width + 31) / 32 * 4);
+        for (uint64_t i = 0; i < blocks; i++, at += 32 * width) {
+            forge_put(lengths->data + 16 * i + 4, at, 4);
+            forge_put(lengths->data + 16 * i + 12, width, 4);
+        }
+    }
+}
+
+static void exchange(uint64_t *random, parts *p) {
+    part *first = &p->blocks[draw(random, p->count)], *second = &p->blocks[draw(random, p->count)];
+    if (draw(random, 3) == 0) {
+        part kept = *first;
+        *first = *second, *second = kept;
+        return;
+    }
+    forge_bytes *a = &first->sections[draw(random, first->section_count)];
+    forge_bytes *b = &second->sections[draw(random, second->section_count)], kept = *a;
+    *a = *b, *b = kept;
+}
+
+static void copy_block(parts *p, const part *from, uint32_t place) {
+    if (p->count == PARTS_MOST_BLOCKS) return;
+    memmove(&p->blocks[place + 1], &p->blocks[place], (p->count - place) * sizeof(part));
+    p->count++;
+    p->blocks[place] = *from;
+    for (uint32_t i = 0; i < PARTS_SECTIONS; i++) {
+        p->blocks[place].sections[i] = (forge_bytes){0};
+        forge_append(&p->blocks[place].sections[i],
+                     from->sections[i].data ? from->sections[i].data : (uint8_t *)"", from->sections[i].size);
+    }
+}
+
+static void remove_block(parts *p, uint32_t place) {
+    for (uint32_t i = 0; i < PARTS_SECTIONS; i++) free(p->blocks[place].sections[i].data);
+    memmove(&p->blocks[place], &p->blocks[place + 1], (--p->count - place) * sizeof(part));
+}
+
+static void change_part(uint64_t *random, parts *p) {
+    uint32_t what = p->count ? draw(random, 16) : 15, which = p->count ? draw(random, p->count) : 0;
+    part *block = &p->blocks[which];
+    switch (what) {
+    case 0:
+    case 1: change_header(random, block->header + 16, block->header_size - 24); break;
+    case 2:
+    case 3:
+        if (block->is_chunk) change_codes(random, p, block);
+        break;
+    case 4:
+    case 5:
+        if (block->is_chunk) change_rows(random, block);
+        break;
+    case 6: exchange(random, p); break;
+    case 7: {
+        part kept = *block; /* the block itself may move */
+        copy_block(p, &kept, draw(random, p->count + 1));
+        break;
+    }
+    case 8: remove_block(p, which); break;
+    case 9: change_header(random, p->head + 8, 48); break;
+    case 15: change_header(random, p->footer + 64, 40); break;
+    default: change_section(random, block); break;
+    }
+}
+
+static size_t join_into(const parts *p, uint8_t *out, size_t most) {
+    forge_bytes file = parts_join(p);
+    size_t size = file.size <= most ? file.size : 0;
+    memcpy(out, file.data, size);
+    free(file.data);
+    return size;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+    uint64_t random = seed;
+    static parts p;
+    size_t joined = 0;
+    if (draw(&random, 32) && parts_take(data, size, &p)) {
+        for (uint32_t changes = 1 + draw(&random, 3); changes; changes--) change_part(&random, &p);
+        joined = join_into(&p, data, most);
+        parts_free(&p);
+    }
+    if (!joined) {
+        joined = change_bytes(&random, data, size, most);
+        forge_reseal(data, joined);
+    } else if (draw(&random, 8) == 0 && joined >= 64 + 112 + 32) {
+        /* Something that joining would put right: the frame, a field of layout. */
+        change_header(&random,
+                      data + (draw(&random, 2) ? joined - 256 * (joined > 320) - 64 * (joined <= 320) : 0),
+                      64);
+        forge_reseal(data, joined);
+    }
+    return joined;
+}
+
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t first_size, const uint8_t *second,
+                                 size_t second_size, uint8_t *out, size_t most, unsigned seed) {
+    uint64_t random = seed;
+    static parts a, b;
+    size_t joined = 0;
+    if (!parts_take(first, first_size, &a)) return 0;
+    if (parts_take(second, second_size, &b)) {
+        if (a.count && b.count) {
+            const part *from = &b.blocks[draw(&random, b.count)];
+            part *to = &a.blocks[draw(&random, a.count)];
+            uint32_t section = draw(&random, PARTS_SECTIONS);
+            if (draw(&random, 3) == 0) {
+                copy_block(&a, from, draw(&random, a.count + 1));
+            } else if (section < from->section_count && section < to->section_count) {
+                to->sections[section].size = 0;
+                forge_append(&to->sections[section], from->sections[section].data,
+                             from->sections[section].size);
+            } else
+                memcpy(to->header + 16, from->header + 16, 72);
+            joined = join_into(&a, out, most);
+        }
+        parts_free(&b);
+    }
+    parts_free(&a);
+    return joined;
+}
