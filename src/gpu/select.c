@@ -73,7 +73,7 @@ static uint32_t estimate(const fp_kernel *kernel, const fp_column_shape *shape,
     uint32_t many_codes = kernel->codes_per_lane == 32, enough = many_codes ? 14 : 24;
     uint32_t rate = 1000 * (plan->warps < enough ? plan->warps : enough) / enough;
     if (kernel->home == FP_GPU_FAR) return has_one_length(shape) && kernel->codes_per_lane % 2 ? 760 : 740;
-    if (kernel->home == FP_GPU_HOT) return 50 * plan->warps;
+    if (kernel->home == FP_GPU_HOT) return 55 * plan->warps / 2;
     if (many_codes) rate += kernel->max_token == 16 ? 60 : fp_mean_token(shape) < 550 ? 100 : 0;
     if (!many_codes && kernel->max_token == 8 && fp_mean_token(shape) >= 550) rate += 60;
     if (kernel->store_bytes == 8) rate = has_one_length(shape) ? rate + 300 : rate - 30;

@@ -262,14 +262,19 @@ DEVICE void assembled_store(uint8_t *at, const uint32_t *unit, int words) {
 template <class shape, int K, int BITS, int L, int D>
 DEVICE assembled_rest<shape> assembled_assemble(const assembled_dict *dict, const uint32_t *words,
                                                 const uint32_t *lengths, uint32_t position, uint8_t *shared) {
-    enum { TW = shape::token_words, UW = shape::unit_words, S = 4 * UW };
+    /* Tokens from global memory take long to come: they are asked for while those before them are put
+     * together. From shared memory it makes no difference. */
+    enum { TW = shape::token_words, UW = shape::unit_words, S = 4 * UW, ahead = D == FP_GPU_HOT ? 2 : 0 };
+    uint32_t tokens[K][TW];
     assembled_rest<shape> rest;
     UNROLL for (int i = 0; i < UW; i++) rest.word[i] = 0;
     rest.end = position;
     rest.at = position & ~(S - 1u);
+    UNROLL for (int k = 0; k < ahead; k++) assembled_token<BITS, L, D>(dict, words, k, tokens[k]);
     UNROLL for (int k = 0; k < K; k++) {
-        uint32_t token[TW], moved[TW + UW];
-        assembled_token<BITS, L, D>(dict, words, k, token);
+        const uint32_t *token = tokens[k];
+        uint32_t moved[TW + UW];
+        if (k + ahead < K) assembled_token<BITS, L, D>(dict, words, k + ahead, tokens[(k + ahead) % K]);
         uint32_t shift = rest.end * 8;
         moved[0] = funnel_left(0, token[0], shift);
         UNROLL for (int i = 1; i < TW; i++) moved[i] = funnel_left(token[i - 1], token[i], shift);
