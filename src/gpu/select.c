@@ -53,7 +53,7 @@ fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_sha
     uint32_t largest = shape->largest_batch[kernel->codes_per_lane];
     if (!shape->in_classes || shape->code_bits != kernel->code_bits ||
         shape->max_length > kernel->max_token || !largest ||
-        (kernel->home == FP_GPU_HOT && !shape->hot_slots))
+        (fp_gpu_is_hot(kernel->home) && !shape->hot_slots))
         return plan;
     plan.image_bytes = image_bytes(kernel, shape);
     /* Wherever in 16 bytes a batch begins, it fits. */
