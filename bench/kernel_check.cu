@@ -329,7 +329,7 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     uint32_t threads = kernel->threads, shared_slots = s->c.slots;
     size_t dynamic = kernel->shared_dict ? FP_SHARED_DICT_BYTES((size_t)s->c.slots, kernel->longest) : 0;
     if (kernel->code_bits &&
-        (how == WAY_WIDENED || kernel->code_bits != s->c.bits || (fp_gpu_is_hot(kernel->home) && !s->c.hot) ||
+        (how == WAY_WIDENED || kernel->code_bits != s->c.bits || (kernel->home == FP_GPU_HOT && !s->c.hot) ||
          (kernel->longest == 16) != (s->c.longest > 8)))
         return;
     if (kernel->code_bits && !(dynamic = make_group(s, kernel, batches, &threads))) return;

@@ -211,7 +211,7 @@ static void test_assembled_kernels(fastpair_gpu *gpu) {
                                              .code_bits = kernel->code_bits,
                                              .max_token = kernel->max_token,
                                              .hot_codes =
-                                                 fp_gpu_is_hot(kernel->home) ? 3000 : FASTPAIR_NO_HOT_CODES,
+                                                 kernel->home == FP_GPU_HOT ? 3000 : FASTPAIR_NO_HOT_CODES,
                                              .chunk_bytes = 600000,
                                              .batch_codes = kernel->codes_per_lane % 2 ? 480 : 256};
         int fills = kernel->code_bits > 13;

@@ -106,7 +106,7 @@ static bool suits(const emulated_variant *variant, const device_column *column) 
     for (uint32_t i = 0; i < column->dict_count; i++) {
         const fp_gpu_dict *dict = &column->dicts[i];
         if (dict->code_bits != variant->code_bits || dict->max_length > variant->longest ||
-            (fp_gpu_is_hot(variant->home) && !dict->hot_slots))
+            (variant->home == FP_GPU_HOT && !dict->hot_slots))
             return false;
     }
     return column->dict_count > 0;

@@ -17,7 +17,7 @@ static void make_case(const emulated_variant *variant, kernel_case *c, uint32_t 
                       uint32_t longest, case_lengths lengths) {
     if (variant->code_bits)
         case_make_classes(c, check_random(&random_state), variant->code_bits, count, longest, lengths,
-                          fp_gpu_is_hot(variant->home) || draw(4) == 0);
+                          variant->home == FP_GPU_HOT || draw(4) == 0);
     else
         case_make(c, check_random(&random_state), slots, count, longest, lengths);
 }

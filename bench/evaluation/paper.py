@@ -1,7 +1,7 @@
 """paper.py - figures the paper "FastPair: GPU-Optimized String Decoding" states, to stand beside ours. All from its text and tables; figures that it
 shows only as plots are not here."""
 
-# Table 1. Bandwidth in TB/s; shared memory a multiprocessor in KiB. The clock is not in the paper: it is the vendor's figure for the boost clock, in MHz.
+# Table 1. Bandwidth in TB/s; shared memory a multiprocessor in KiB. The clock is not in the paper: it is an assumption about the boost clock, in MHz, least certain for B300 and RTX PRO 6000-SE.
 GPUS = [
     {"name": "B300", "bandwidth": 8.0, "multiprocessors": 148, "warps": 64, "shared": 228, "clock": 1920},
     {"name": "H100-SXM 80 GB", "bandwidth": 3.35, "multiprocessors": 132, "warps": 64, "shared": 228, "clock": 1980},

@@ -246,7 +246,7 @@ def predicted(lines):
         return section.say("Not measured in this run: no GPU.")
     here = devices[0]
     mhz = next((line["sm_mhz"] for line in choose.good(lines, "clocks")), float(clock.split()[0]))
-    section.say(f"A model, not a measurement. Where the L1 pipe limits decoding, the rate goes with multiprocessors × clock; it cannot exceed {REACHED_BANDWIDTH:.0%} of the memory bandwidth, for compressed bytes in and decoded bytes out. "
+    section.say(f"A model, not a measurement, with boost clocks that are assumed and not measured. Where the L1 pipe limits decoding, the rate goes with multiprocessors × clock; it cannot exceed {REACHED_BANDWIDTH:.0%} of the memory bandwidth, for compressed bytes in and decoded bytes out. "
                 f"From rates measured here ({here['gpu']}: {here['multiprocessors']} multiprocessors, {mhz:.0f} MHz) with kernels of the staged family, the paper's decoder; clocks are the vendors' boost clocks. Where the table says memory, bandwidth is the limit. "
                 "It knows nothing of cache sizes or of how many blocks fit.")
     for codec in [codec for codec in codecs(rates) if codec in ("onpair12", "onpair16", "fsst12")]:

@@ -37,7 +37,7 @@ static int has_one_length(const fp_column_shape *shape) {
 
 /* The same as fp_gpu_image_shape finds, from counts. */
 static uint32_t image_bytes(const fp_kernel *kernel, const fp_column_shape *shape) {
-    int halves_of_4 = kernel->max_token == 8, is_hot = fp_gpu_is_hot(kernel->home);
+    int halves_of_4 = kernel->max_token == 8, is_hot = kernel->home == FP_GPU_HOT;
     uint32_t near = is_hot                       ? shape->hot_slots
                     : kernel->home == FP_GPU_FAR ? 0
                                                  : fp_gpu_image_slots(kernel->code_bits, shape->slots);
@@ -53,7 +53,7 @@ fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_sha
     uint32_t largest = shape->largest_batch[kernel->codes_per_lane];
     if (!shape->in_classes || shape->code_bits != kernel->code_bits ||
         shape->max_length > kernel->max_token || !largest ||
-        (fp_gpu_is_hot(kernel->home) && !shape->hot_slots))
+        (kernel->home == FP_GPU_HOT && !shape->hot_slots))
         return plan;
     plan.image_bytes = image_bytes(kernel, shape);
     /* Wherever in 16 bytes a batch begins, it fits. */
@@ -70,14 +70,13 @@ fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_sha
  * point, and what the tokens are like decides about the rest. The numbers are fitted to an H200. */
 static uint32_t estimate(const fp_kernel *kernel, const fp_column_shape *shape,
                          const fp_assembled_plan *plan) {
-    uint32_t many_codes = kernel->codes_per_lane == 32, enough = many_codes ? 14 : 24;
+    uint32_t many_codes = kernel->codes_per_lane == 32, enough = many_codes ? 10 : 24;
     uint32_t rate = 1000 * (plan->warps < enough ? plan->warps : enough) / enough;
     if (kernel->home == FP_GPU_FAR) return has_one_length(shape) && kernel->codes_per_lane % 2 ? 760 : 740;
     if (kernel->home == FP_GPU_HOT) return 55 * plan->warps / 2;
-    if (kernel->home == FP_GPU_HOTROWS) return plan->warps < 20 ? 0 : fp_mean_token(shape) >= 800 ? 900 : 730;
     if (many_codes) rate += kernel->max_token == 16 ? 60 : fp_mean_token(shape) < 550 ? 100 : 0;
     if (!many_codes && kernel->max_token == 8 && fp_mean_token(shape) >= 550) rate += 60;
-    if (kernel->store_bytes == 8) rate = has_one_length(shape) ? rate + 300 : rate - 30;
+    if (kernel->store_bytes == 8) rate = has_one_length(shape) ? rate + 300 : rate - 150;
     if (kernel->home == FP_GPU_ROWS) rate -= 100;
     return rate;
 }

@@ -231,12 +231,6 @@ DEVICE void assembled_token(const assembled_dict *dict, const uint32_t *words, i
         assembled_row<L>(dict->tokens + assembled_scaled<BITS>(words, k, row_scale), 0, token);
     } else if (D == FP_GPU_FAR) {
         assembled_row<L>(0, dict->cold + assembled_scaled<BITS>(words, k, row_scale), token);
-    } else if (D == FP_GPU_HOTROWS) {
-        uint32_t at = assembled_scaled<BITS>(words, k, row_scale);
-        if (at < dict->near << row_scale)
-            assembled_row<L>(dict->tokens + at, 0, token);
-        else
-            assembled_row<L>(0, dict->cold + at, token);
     } else {
         uint32_t at = assembled_scaled<BITS>(words, k, half_scale);
         if (D == FP_GPU_SPLIT || at < dict->near << half_scale) {
@@ -270,12 +264,7 @@ DEVICE assembled_rest<shape> assembled_assemble(const assembled_dict *dict, cons
                                                 const uint32_t *lengths, uint32_t position, uint8_t *shared) {
     /* Tokens from global memory take long to come: they are asked for while those before them are put
      * together. From shared memory it makes no difference. */
-    enum {
-        TW = shape::token_words,
-        UW = shape::unit_words,
-        S = 4 * UW,
-        ahead = D == FP_GPU_HOT || D == FP_GPU_HOTROWS ? 2 : 0
-    };
+    enum { TW = shape::token_words, UW = shape::unit_words, S = 4 * UW, ahead = D == FP_GPU_HOT ? 2 : 0 };
     uint32_t tokens[K][TW];
     assembled_rest<shape> rest;
     UNROLL for (int i = 0; i < UW; i++) rest.word[i] = 0;

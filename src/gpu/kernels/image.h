@@ -13,8 +13,7 @@ typedef enum fp_gpu_home {
     FP_GPU_ROWS,  /* shared memory, `longest` bytes each */
     FP_GPU_SPLIT, /* shared memory: first halves of all, second halves from the first token on that has one */
     FP_GPU_HOT,   /* the hot part as with SPLIT, the others in global memory */
-    FP_GPU_HOTROWS, /* the hot part as with ROWS, the others in global memory */
-    FP_GPU_FAR      /* global memory */
+    FP_GPU_FAR    /* global memory */
 } fp_gpu_home;
 
 /* An image's shape, all of it from the dictionary. */
@@ -27,14 +26,10 @@ typedef struct fp_gpu_image {
     uint32_t bytes;              /* whole 16-byte units */
 } fp_gpu_image;
 
-/* Whether tokens are kept whole, and whether only some are kept. */
-static inline int fp_gpu_has_rows(fp_gpu_home home) { return home == FP_GPU_ROWS || home == FP_GPU_HOTROWS; }
-static inline int fp_gpu_is_hot(fp_gpu_home home) { return home == FP_GPU_HOT || home == FP_GPU_HOTROWS; }
-
 /* Bytes of an image with `near` slots, of which those from `split` on have second halves. */
 static inline uint32_t fp_gpu_image_size(fp_gpu_home home, uint32_t code_bits, uint32_t longest,
                                          uint32_t near, uint32_t split) {
-    uint32_t tokens = fp_gpu_has_rows(home) ? longest * near : longest / 2 * (near + near - split);
+    uint32_t tokens = home == FP_GPU_ROWS ? longest * near : longest / 2 * (near + near - split);
     return ((uint32_t)FP_GPU_CLASS_TABLE(code_bits) + tokens + 15) / 16 * 16;
 }
 
@@ -49,8 +44,8 @@ static inline fp_gpu_image fp_gpu_image_shape(fp_gpu_home home, uint32_t code_bi
                                               const uint8_t *lengths, uint32_t slots, uint32_t hot) {
     fp_gpu_image image = {home, code_bits, longest, 0, 0, 0, 0};
     image.slots = fp_gpu_image_slots(code_bits, slots);
-    image.near = home == FP_GPU_FAR ? 0 : fp_gpu_is_hot(home) ? hot : image.slots;
-    image.split = fp_gpu_has_rows(home) ? image.near : 0;
+    image.near = home == FP_GPU_FAR ? 0 : home == FP_GPU_HOT ? hot : image.slots;
+    image.split = home == FP_GPU_ROWS ? image.near : 0;
     while (image.split < image.near && image.split < slots && lengths[image.split] <= longest / 2)
         image.split++;
     image.bytes = fp_gpu_image_size(home, code_bits, longest, image.near, image.split);
@@ -68,7 +63,7 @@ static inline void fp_gpu_image_write(const fp_gpu_image *shape, const uint8_t (
         image[i / 2] |= (uint8_t)(nibble << i % 2 * 4);
     }
     for (uint32_t i = 0; i < shape->near && i < slots; i++) {
-        if (fp_gpu_has_rows(shape->home)) {
+        if (shape->home == FP_GPU_ROWS) {
             memcpy(tokens + shape->longest * i, rows[i], shape->longest);
             continue;
         }
