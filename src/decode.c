@@ -208,23 +208,3 @@ uint64_t fp_decode_codes(const fp_decoder *decoder, const uint8_t *packed, uint6
     if (!decode_singly(decoder, &at, at.end)) return FP_DECODE_BAD;
     return (uint64_t)(at.out - out);
 }
-
-uint64_t fp_decode_measure(const fp_decoder *decoder, const uint8_t *packed, uint64_t packed_size,
-                           uint64_t first, uint64_t count) {
-    /* All tables are lengths[code * factor >> shift]. */
-    const uint32_t factor = decoder->lookup == FP_LENGTH_BY_DOUBLE ? 2 : 1;
-    const uint32_t shift = decoder->lookup == FP_LENGTH_BY_CLASS ? FP_CLASS_SHIFT : 0;
-    uint64_t size = 0;
-    for (uint64_t done = 0; done < count;) {
-        uint16_t codes[256], largest = 0;
-        uint64_t step = count - done < 256 ? count - done : 256;
-        fp_unpack(packed, packed_size, decoder->code_bits, first + done, step, codes);
-        for (uint64_t i = 0; i < step; i++) {
-            largest = codes[i] > largest ? codes[i] : largest;
-            size += decoder->lengths[codes[i] * factor >> shift];
-        }
-        if (largest >= decoder->code_slots) return FP_DECODE_BAD;
-        done += step;
-    }
-    return size;
-}

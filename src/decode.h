@@ -36,8 +36,4 @@ void fp_decoder_free(fp_decoder *decoder, const fastpair_allocator *allocator);
 uint64_t fp_decode_codes(const fp_decoder *decoder, const uint8_t *packed, uint64_t packed_size,
                          uint64_t first, uint64_t count, uint8_t *out, uint64_t capacity);
 
-/* The sum of the token lengths of the codes first .. first + count, or FP_DECODE_BAD if a code is not below N. */
-uint64_t fp_decode_measure(const fp_decoder *decoder, const uint8_t *packed, uint64_t packed_size,
-                           uint64_t first, uint64_t count);
-
 #endif
