@@ -29,7 +29,7 @@ struct moment {
 
 struct shadow {
     moment written, read;
-    uint64_t order;                      /* of the store, among all stores and fences of the block */
+    uint64_t order;                         /* of the store, among all stores and fences of the block */
     uint8_t copies_writing, copies_reading; /* under way: started, and not waited for */
 };
 
