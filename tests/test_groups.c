@@ -343,6 +343,16 @@ static void test_devices(void) {
     }
 }
 
+/* A device so small that warps go through several batches, of several chunks. */
+static void test_turns(void) {
+    start();
+    fake.gpu.info.multiprocessors = 1;
+    add_classes(&columns, 12, 16, 0, 14, 2, 40000, 256, 1);
+    add_classes(&columns, 9, 8, 0, 15, 2, 100000, 256, 1);
+    add_classes(&columns, 9, 8, 0, 16, 40, 500, 256, 1);
+    CHECK(check_batch(&columns, NULL, 0) > 0);
+}
+
 /* Every allocation of a batch fails in turn. */
 static void test_memory(void) {
     start();
@@ -376,6 +386,7 @@ int main(void) {
     test_lying_sidecar();
     test_codes_without_token();
     test_devices();
+    test_turns();
     CHECK_EQ(memory.live, 0);
     test_memory();
     free_columns(&columns);
