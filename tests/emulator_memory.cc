@@ -236,7 +236,8 @@ void emulate_async_wait(void) {
     lane_copies *mine = &copies[emulate_self.thread];
     for (uint32_t i = 0; i < mine->load_count; i++) {
         uint8_t bytes[16] = {0}, *to = mine->loads[i].shared;
-        for (uint32_t k = 0; k < 16; k++) shadow_of(to + k)->copies_writing = 0;
+        shadow *s = shadow_of(to);
+        for (uint32_t k = 0; k < 16; k++) s[k].copies_writing = 0;
         if (mine->loads[i].global) emulate_global_load(bytes, mine->loads[i].global, 16);
         emulate_shared_store(to, bytes, 16);
     }
@@ -250,13 +251,15 @@ void emulate_bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes) {
     lane_copies *mine = &copies[emulate_self.thread];
     if (mine->store_count == MOST_PENDING) abort();
     if (to % 16 || (uintptr_t)from % 16 || bytes % 16) emulator_fail("bulk copy of", " misaligned memory");
-    for (uint32_t i = 0; i < bytes && !emulator_block_failed; i++) {
-        uint8_t ignored;
-        emulate_shared_load(&ignored, from + i, 1);
-        shadow *s = shadow_of(from + i);
-        if (s->order > copies[s->written.thread - 1].fence_order)
-            emulator_fail("bulk copy of bytes whose writer", " did not fence them");
-        s->copies_reading = 1;
+    for (uint32_t at = 0; at < bytes && !emulator_block_failed; at += 16) {
+        uint8_t ignored[16];
+        emulate_shared_load(ignored, from + at, 16);
+        shadow *s = shadow_of(from + at);
+        for (uint32_t i = 0; i < 16; i++) {
+            if (s[i].order > copies[s[i].written.thread - 1].fence_order)
+                emulator_fail("bulk copy of bytes whose writer", " did not fence them");
+            s[i].copies_reading = 1;
+        }
     }
     if (emulator_block_failed) emulator_leave_lane();
     mine->stores[mine->store_count++] = pending_copy{to, (uint8_t *)(uintptr_t)from, bytes};
@@ -271,7 +274,8 @@ void emulate_bulk_wait(void) {
             emulate_shared_load(bytes, copy->shared + at, 16);
             emulate_global_store(copy->global + at, bytes, 16);
         }
-        for (uint32_t at = 0; at < copy->bytes; at++) shadow_of(copy->shared + at)->copies_reading = 0;
+        shadow *s = shadow_of(copy->shared);
+        for (uint32_t k = 0; k < copy->bytes; k++) s[k].copies_reading = 0;
     }
     mine->store_count = 0;
 }

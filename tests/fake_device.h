@@ -20,7 +20,9 @@ typedef struct fake_device {
     uint8_t *memory, *output, *offsets;
     uint64_t memory_bytes, output_bytes, offsets_bytes;
     uint32_t status;
+    int only_counts;                                         /* launches are counted, and run nothing */
     uint32_t launches[FP_KERNELS], most_chunks, most_shares; /* the latter of assembled kernels */
+    uint64_t batches, most_batches; /* of assembled kernels: in all launches, and in one */
 } fake_device;
 
 static fake_device fake;
@@ -66,6 +68,9 @@ static const char *fake_inspect(const int *number, const void *parameters, unsig
     for (uint32_t s = 0; s < rows; s++)
         if (!wide->shares[s].blocks || wide->shares[s].end_batch <= wide->shares[s].first_batch)
             return "a share that nobody or nothing is in";
+    uint64_t batches = wide->shares[rows - 1].end_batch;
+    fake.batches += batches;
+    if (batches > fake.most_batches) fake.most_batches = batches;
     return NULL;
 }
 
@@ -85,7 +90,8 @@ static fp_cu_result fake_launch(fp_cu_function function, unsigned grid_x, unsign
     emulated_know(fake.output, fake.output_bytes, "output");
     emulated_know(fake.offsets, fake.offsets_bytes, "row offsets");
     emulated_know(&fake.status, 4, "status");
-    if (!error) error = emulated_launch(*number, parameters[0], second, grid_x, grid_y, block_x, shared);
+    if (!error && !fake.only_counts)
+        error = emulated_launch(*number, parameters[0], second, grid_x, grid_y, block_x, shared);
     if (error) fprintf(stderr, "kernel %d: %s\n", *number, error);
     return error != NULL;
 }

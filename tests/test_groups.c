@@ -343,6 +343,33 @@ static void test_devices(void) {
     }
 }
 
+/* Chunks as large as can be, which nobody has here: their headers say so, and nothing runs. */
+static void test_large_chunks(void) {
+    start();
+    for (uint64_t i = 0; i < 4; i++) add_classes(&columns, 9, 16, 0, 17, 95, 30, 32, 0);
+    fastpair_gpu_batch *batch = make_batch(&columns, NULL, 0);
+    const fp_kernel *kernel = fp_group_kernel(&batch->groups[0]);
+    CHECK(fp_kernel_is_assembled(kernel));
+    fastpair_gpu_destination to = fake_allocate(batch);
+    fp_chunk large = *batch->chunks[0].chunk;
+    large.codes = UINT32_MAX;
+    uint64_t each = fp_kernel_batches(&large, kernel->codes_per_lane), uploaded = batch->chunk_count;
+    fastpair_error error;
+    CHECK_EQ(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory, fake.memory_bytes, 0,
+                                       uploaded, NULL, &error),
+             FASTPAIR_OK);
+    for (uint64_t i = 0; i < batch->chunk_count; i++) batch->chunks[i].chunk = &large;
+    fake.only_counts = 1;
+    to.row_offsets = 0;
+    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, batch->chunk_count, &to, NULL, &error), FASTPAIR_OK);
+    CHECK_EQ(fake.batches, each * batch->chunk_count);
+    CHECK(fake.most_batches <
+          UINT32_MAX - (1u << 24)); /* and so are the numbers of batches that do not exist */
+    CHECK_EQ(fake.launches[kernel - fp_kernel_table()], each * batch->chunk_count > 1ull << 31 ? 2 : 1);
+    fake_release();
+    fastpair_gpu_batch_free(batch);
+}
+
 /* A device so small that warps go through several batches, of several chunks. */
 static void test_turns(void) {
     start();
@@ -387,6 +414,7 @@ int main(void) {
     test_codes_without_token();
     test_devices();
     test_turns();
+    test_large_chunks();
     CHECK_EQ(memory.live, 0);
     test_memory();
     free_columns(&columns);

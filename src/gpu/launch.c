@@ -12,8 +12,11 @@
 #define WORTH_A_LAUNCH (128u << 20)
 /* Batches that make it worthwhile for one more block to copy a dictionary. */
 #define BATCHES_A_BLOCK 8u
-#define HELPER_THREADS  256u /* of the kernels beside the decoder */
-#define HELPER_WARPS    (HELPER_THREADS / 32u)
+/* A launch with more batches takes no more chunks. One chunk has at most 2^27, so that their numbers stay below 2^32, also
+ * those behind the last that warps look at. */
+#define MANY_BATCHES   (1u << 31)
+#define HELPER_THREADS 256u /* of the kernels beside the decoder */
+#define HELPER_WARPS   (HELPER_THREADS / 32u)
 
 static fastpair_status check_destination(const fastpair_gpu_batch *batch, const fastpair_gpu_destination *to,
                                          fastpair_error *error) {
@@ -143,14 +146,19 @@ static uint64_t first_listed_from(const fastpair_gpu_batch *batch, const fp_batc
     return low;
 }
 
-/* Adds chunks of a group to a launch, from entry `at` of the list on, as long as there is room: at least one. Returns
- * the entry to go on with. A launch's chunks have fewer than 2^32 batches together, whatever they hold. */
+static int is_full(const fp_gpu_wide_launch *wide, uint32_t shares) {
+    return shares == FP_GPU_WIDE_GROUPS || wide->chunk_count == FP_GPU_WIDE_CHUNKS ||
+           (shares && wide->shares[shares - 1].end_batch > MANY_BATCHES);
+}
+
+/* Adds chunks of a group to a launch that is not full, from entry `at` of the list on, as long as there is room. Returns
+ * the entry to go on with. */
 static uint64_t add_share(const fastpair_gpu_batch *batch, uint32_t group, uint64_t at, uint64_t end,
                           uint64_t out, fp_gpu_wide_launch *wide, uint32_t *shares) {
     uint32_t batches = *shares ? wide->shares[*shares - 1].end_batch : 0;
     uint32_t lane_codes = fp_group_kernel(&batch->groups[group])->codes_per_lane;
     wide->shares[*shares] = (fp_gpu_share){.group = group, .first_batch = batches};
-    for (; at < end && wide->chunk_count < FP_GPU_WIDE_CHUNKS; at++) {
+    for (; at < end && wide->chunk_count < FP_GPU_WIDE_CHUNKS && batches <= MANY_BATCHES; at++) {
         uint32_t chunk = batch->coded_chunks[at];
         wide->work[wide->chunk_count] = make_work(batch, chunk, out);
         wide->work[wide->chunk_count++].first_batch = batches;
@@ -173,17 +181,12 @@ static fp_cu_result launch_wide(const fastpair_gpu_batch *batch, uint32_t kernel
     return result;
 }
 
-/* Whether blocks for these shares and one more group are nearly as good for each as blocks for it alone. */
+/* Whether blocks for these shares and one more group are nearly as good as blocks for the group alone. */
 static int goes_with(const fastpair_gpu_batch *batch, uint32_t group, fp_gpu_wide_launch *wide,
                      uint32_t shares) {
-    uint32_t most_warps = 0;
+    const fp_batch_group *one = &batch->groups[group];
     wide->shares[shares].group = group;
-    for (uint32_t s = 0; s <= shares; s++) {
-        uint32_t warps = batch->groups[wide->shares[s].group].plan.warps;
-        if (warps > most_warps) most_warps = warps;
-    }
-    return plan_blocks(batch, fp_group_kernel(&batch->groups[group]), wide, shares + 1).threads >=
-           24 * most_warps;
+    return plan_blocks(batch, fp_group_kernel(one), wide, shares + 1).threads >= 24 * one->plan.warps;
 }
 
 /* All chunks of the range that a kernel decodes, group by group, in as few launches as hold them. */
@@ -198,8 +201,7 @@ static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint32_t k
         uint64_t at = first_listed_from(batch, &batch->groups[g], first);
         uint64_t stop = first_listed_from(batch, &batch->groups[g], end);
         while (at < stop && !result) {
-            if (shares == FP_GPU_WIDE_GROUPS || wide.chunk_count == FP_GPU_WIDE_CHUNKS ||
-                (shares && !goes_with(batch, g, &wide, shares)))
+            if (is_full(&wide, shares) || (shares && !goes_with(batch, g, &wide, shares)))
                 result = launch_wide(batch, kernel, &wide, shares, stream), shares = 0;
             at = add_share(batch, g, at, stop, parameters->out, &wide, &shares);
         }
