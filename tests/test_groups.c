@@ -48,7 +48,8 @@ static void add_classes(made *m, uint32_t bits, uint32_t longest, int hot, uint6
     if (mixed) add_stored(&f);
     forge_add_dictionary(&f, &dictionary);
     for (uint32_t i = 0; i < chunks; i++) {
-        forge_chunk chunk = classes_chunk(&c, 1 + draw(codes), batch, check_random(&random_state));
+        uint32_t count = 1 + draw(codes);
+        forge_chunk chunk = classes_chunk(&c, count, batch, check_random(&random_state));
         forge_add_chunk(&f, &chunk);
         if (mixed && draw(3) == 0) add_stored(&f);
     }

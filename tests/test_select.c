@@ -150,7 +150,7 @@ static void test_assembled_choice(void) {
     CHECK(is_assembled(choose(&logs, &h100), &logs, FP_GPU_SPLIT));
     CHECK_EQ(choose(&logs, &h100)->max_token, 16);
     /* Nearly all tokens of one length: wider stores. */
-    fp_column_shape one_length = in_classes(12, 16, 3900, 3800, 16, 2000);
+    fp_column_shape one_length = in_classes(12, 16, 3900, 3800, 15, 2000);
     memset(one_length.codes_by_length, 0, sizeof one_length.codes_by_length);
     one_length.codes_by_length[15] = 96, one_length.codes_by_length[1] = 4;
     CHECK_EQ(choose(&one_length, &h100)->store_bytes, 8);
