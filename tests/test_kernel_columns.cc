@@ -101,7 +101,7 @@ static void add_column(launch_image *image, const device_column *column, uint32_
     image->slots += column->rows + 1;
 }
 
-/* Whether an assembled kernel can decode a column. Columns that are small have no use for those with a hot part: test_groups.c
+/* Whether an assembled kernel can decode a column. Columns that are small have no use for those with a hot part: test_group_kernels.c
  * has dictionaries for them. */
 static bool suits(const emulated_variant *variant, const device_column *column) {
     for (uint32_t i = 0; i < column->dict_count; i++) {
