@@ -73,11 +73,11 @@ typedef struct fastpair_gpu_batch_options {
     const char *kernel; /* NULL: chosen for the columns and the device. Else a name from
                                     fastpair_gpu_kernel_name, for measurements */
     int regenerate_sidecar; /* 1: compute output positions on the device at every decode instead of reading the file's
-                                    sidecar */
+                                    sidecar, which may then be wrong */
 } fastpair_gpu_batch_options;
 
-/* Lays out a batch. The columns must stay open until the upload has finished on its stream. No device is touched. Only headers
- * and dictionaries are read. */
+/* Lays out a batch. The columns must stay open until the upload has finished on its stream. No device is touched. Only headers,
+ * dictionaries and, unless they are regenerated, sidecars are read. */
 FASTPAIR_API fastpair_status fastpair_gpu_batch_create(fastpair_gpu *gpu,
                                                        const fastpair_column *const *columns, uint64_t count,
                                                        const fastpair_gpu_batch_options *options,
@@ -91,7 +91,8 @@ typedef struct fastpair_gpu_batch_info {
     uint64_t device_bytes; /* tables, dictionaries and uploaded sections */
     uint64_t table_bytes;  /* the part of device_bytes that is not sections: tables and dictionaries */
     uint64_t output_bytes; /* decoded bytes of all columns, each column starting at a multiple of 256 */
-    char kernel[64];       /* the kernel that will run */
+    char kernel
+        [64]; /* the kernel that will run; where dictionaries need different ones, that of the first dictionary */
 } fastpair_gpu_batch_info;
 
 FASTPAIR_API fastpair_status fastpair_gpu_batch_get_info(const fastpair_gpu_batch *batch,
@@ -112,8 +113,11 @@ FASTPAIR_API fastpair_status fastpair_gpu_batch_upload(fastpair_gpu_batch *batch
                                                        void *stream, fastpair_error *error);
 
 /* Bits of the status word. */
-#define FASTPAIR_GPU_BAD_CODE    1u /* a code was not below the dictionary's size */
-#define FASTPAIR_GPU_BAD_SIDECAR 2u /* tokens did not end where the sidecar says the next batch begins */
+/* A code was not below the dictionary's size. Kernels that go by length classes take the codes behind the last one, up to the end
+ * of its class, for tokens of zero bytes and do not report them; validation on the CPU finds them. */
+#define FASTPAIR_GPU_BAD_CODE 1u
+/* Tokens did not end where the sidecar says the next batch begins, or a batch is larger than sidecar or header say. */
+#define FASTPAIR_GPU_BAD_SIDECAR 2u
 #define FASTPAIR_GPU_BAD_LENGTHS 4u /* row lengths do not add up */
 
 typedef struct fastpair_gpu_destination {

@@ -27,11 +27,6 @@ typedef struct fp_dict {
     uint64_t bytes_size;
 } fp_dict;
 
-/* Numbers tokens. `counts[id]` is how often each id occurs in the data at hand (frequency order inside a class).
- * With `only_used`, ids whose count is 0 get no code and the code width shrinks to what is left; otherwise every
- * token gets one. `hot_codes` is as in fastpair_compress_options. Class shift
- * is fp_class_shift of the resulting width. `code_of_id` (tokens->count entries) gets each id's code;
- * FP_NO_CODE for those without one. At least one token must be numbered. */
 #define FP_NO_CODE UINT32_MAX
 
 /* Whether training must leave room for a hot part: for dictionaries that may be too large for a GPU's shared
@@ -41,6 +36,11 @@ static inline int fp_reserves_hot(uint32_t hot_codes, uint32_t code_bits, uint32
     return code_bits >= 15 || (code_bits == 14 && max_token > 8);
 }
 
+/* Numbers tokens. `counts[id]` is how often each id occurs in the data at hand (frequency order inside a class).
+ * With `only_used`, ids whose count is 0 get no code and the code width shrinks to what is left; otherwise every
+ * token gets one. `hot_codes` is as in fastpair_compress_options. Class shift is fp_class_shift of the resulting
+ * width. `code_of_id` (tokens->count entries) gets each id's code; FP_NO_CODE for those without one. At least one
+ * token must be numbered. */
 fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, int only_used,
                               uint32_t hot_codes, fastpair_codec codec, uint64_t seed,
                               const fastpair_allocator *allocator, fp_dict *dict, uint32_t *code_of_id,

@@ -1,6 +1,6 @@
 /* emulator_memory.cc - what emulated kernels do to memory, checked. In: loads and stores of lanes. Out: the
  * same, or an error: outside what the test made known, misaligned, written twice; in shared memory, by two
- * lanes with no synchronisation between, or read before it was written.
+ * lanes with no synchronisation between, read before it was written, or touched while a copy is under way.
  *
  * Shared memory has a shadow that remembers for each byte who wrote and read it, and when in terms of
  * synchronisations: that finds a missing one whatever order the lanes ran in. */
@@ -29,7 +29,8 @@ struct moment {
 
 struct shadow {
     moment written, read;
-    uint64_t order; /* of the store, among all stores and fences of the block */
+    uint64_t order;                         /* of the store, among all stores and fences of the block */
+    uint8_t copies_writing, copies_reading; /* under way: started, and not waited for */
 };
 
 struct shared_memory {
@@ -113,6 +114,12 @@ shared_memory *find_shared(const uint8_t *at, uint32_t size, const char *doing) 
     return NULL;
 }
 
+/* Of a byte that is known to be there. */
+shadow *shadow_of(const uint8_t *at) {
+    shared_memory *m = find_shared(at, 1, "copies");
+    return &m->shadows[at - m->bytes];
+}
+
 /* Whether no synchronisation lies between an access and what this lane does now. */
 bool same_time(const moment *m) {
     uint32_t warp = emulate_self.thread / EMULATOR_LANES;
@@ -129,6 +136,17 @@ bool concurrent(const moment *m) {
 void note(moment *m, uint16_t mixed) {
     *m = moment{(uint16_t)(emulate_self.thread + 1), mixed,
                 emulator_warp_time[emulate_self.thread / EMULATOR_LANES], emulator_block_time};
+}
+
+/* Checks a store, or the start of a copy that may store at any time from now on. */
+void note_store(shadow *s) {
+    if (s->copies_writing || s->copies_reading)
+        emulator_fail("writes shared memory that a copy", " is still using");
+    if (concurrent(&s->written))
+        emulator_fail("writes shared memory that another lane wrote, with no", " synchronisation between");
+    if (concurrent(&s->read))
+        emulator_fail("writes shared memory that another lane read, with no", " synchronisation between");
+    note(&s->written, 0);
 }
 
 void shared_allocate(shared_memory *m, uint32_t size) {
@@ -180,6 +198,7 @@ void emulate_shared_load(void *to, const uint8_t *at, uint32_t size) {
     for (uint32_t i = 0; m && i < size; i++) {
         shadow *s = &m->shadows[at + i - m->bytes];
         if (!s->written.thread) emulator_fail("reads shared memory that", " nobody wrote");
+        if (s->copies_writing) emulator_fail("reads shared memory that a copy", " is still writing");
         if (concurrent(&s->written))
             emulator_fail("reads shared memory that another lane wrote, with no", " synchronisation between");
         note(&s->read, concurrent(&s->read));
@@ -192,45 +211,55 @@ void emulate_shared_store(uint8_t *at, const void *from, uint32_t size) {
     shared_memory *m = find_shared(at, size, "writes");
     for (uint32_t i = 0; m && i < size; i++) {
         shadow *s = &m->shadows[at + i - m->bytes];
-        if (concurrent(&s->written))
-            emulator_fail("writes shared memory that another lane wrote, with no",
-                          " synchronisation between");
-        if (concurrent(&s->read))
-            emulator_fail("writes shared memory that another lane read, with no", " synchronisation between");
-        note(&s->written, 0);
+        note_store(s);
         s->order = ++order_count;
     }
     if (emulator_block_failed) emulator_leave_lane();
     memcpy(at, from, size);
 }
 
+/* The bytes are as good as written from here on, but cannot be read before the copy is waited for. */
 void emulate_async_load(uint8_t *to, uint64_t from, int is_there) {
     lane_copies *mine = &copies[emulate_self.thread];
+    shared_memory *m = find_shared(to, 16, "copies to");
     if (mine->load_count == MOST_PENDING) abort();
+    for (uint32_t i = 0; m && i < 16; i++) {
+        shadow *s = &m->shadows[to + i - m->bytes];
+        note_store(s);
+        s->copies_writing = 1;
+    }
+    if (emulator_block_failed) emulator_leave_lane();
     mine->loads[mine->load_count++] = pending_copy{is_there ? from : 0, to, 16};
 }
 
 void emulate_async_wait(void) {
     lane_copies *mine = &copies[emulate_self.thread];
     for (uint32_t i = 0; i < mine->load_count; i++) {
-        uint8_t bytes[16] = {0};
+        uint8_t bytes[16] = {0}, *to = mine->loads[i].shared;
+        shadow *s = shadow_of(to);
+        for (uint32_t k = 0; k < 16; k++) s[k].copies_writing = 0;
         if (mine->loads[i].global) emulate_global_load(bytes, mine->loads[i].global, 16);
-        emulate_shared_store(mine->loads[i].shared, bytes, 16);
+        emulate_shared_store(to, bytes, 16);
     }
     mine->load_count = 0;
 }
 
 void emulate_bulk_fence(void) { copies[emulate_self.thread].fence_order = ++order_count; }
 
+/* Reads from here on until it is waited for. */
 void emulate_bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes) {
     lane_copies *mine = &copies[emulate_self.thread];
     if (mine->store_count == MOST_PENDING) abort();
     if (to % 16 || (uintptr_t)from % 16 || bytes % 16) emulator_fail("bulk copy of", " misaligned memory");
-    for (uint32_t i = 0; i < bytes && !emulator_block_failed; i++) {
-        shared_memory *m = find_shared(from + i, 1, "copies");
-        const shadow *s = m ? &m->shadows[from + i - m->bytes] : NULL;
-        if (s && s->written.thread && s->order > copies[s->written.thread - 1].fence_order)
-            emulator_fail("bulk copy of bytes whose writer", " did not fence them");
+    for (uint32_t at = 0; at < bytes && !emulator_block_failed; at += 16) {
+        uint8_t ignored[16];
+        emulate_shared_load(ignored, from + at, 16);
+        shadow *s = shadow_of(from + at);
+        for (uint32_t i = 0; i < 16; i++) {
+            if (s[i].order > copies[s[i].written.thread - 1].fence_order)
+                emulator_fail("bulk copy of bytes whose writer", " did not fence them");
+            s[i].copies_reading = 1;
+        }
     }
     if (emulator_block_failed) emulator_leave_lane();
     mine->stores[mine->store_count++] = pending_copy{to, (uint8_t *)(uintptr_t)from, bytes};
@@ -245,6 +274,8 @@ void emulate_bulk_wait(void) {
             emulate_shared_load(bytes, copy->shared + at, 16);
             emulate_global_store(copy->global + at, bytes, 16);
         }
+        shadow *s = shadow_of(copy->shared);
+        for (uint32_t k = 0; k < copy->bytes; k++) s[k].copies_reading = 0;
     }
     mine->store_count = 0;
 }

@@ -93,6 +93,45 @@ static void read_unwritten(const void *p) {
     global_store4(out_at(thread_in_block()), shared_load4(shared + 4 * thread_in_block()));
 }
 
+/* Lanes that share input by copies to shared memory, twice; what is not there becomes zeros, wherever it is. */
+static void copy_in(const void *p) {
+    SHARED_BYTES(shared, 2 * 128);
+    uint8_t *mine = shared + 128 * warp_in_block();
+    uint32_t sum = 0;
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        if (lane() < 8)
+            async_load16(mine + 16 * lane(), lane() == 7 ? 16 : in_at(4 * lane() + turn * 4), lane() < 7);
+        if (mistake_of(p) != 1) async_wait();
+        if (mistake_of(p) != 2) warp_sync();
+        sum += shared_load4(mine + 4 * (31 - lane()));
+        if (mistake_of(p) != 3) warp_sync();
+    }
+    if (mistake_of(p) == 4 && lane() < 8) async_load16(mine + 16 * lane(), in_at(0), 1);
+    global_store4(out_at(thread_in_block()), sum);
+}
+
+/* Words of all lanes, copied out together, twice. */
+static void copy_out(const void *p) {
+    SHARED_BYTES(shared, 2 * 128);
+    int mistake = mistake_of(p);
+    uint8_t *mine = shared + 128 * warp_in_block();
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        if (mistake == 5) bulk_fence(); /* too early */
+        if (lane() < 16) shared_store4(mine + 4 * lane(), 100 * turn + thread_in_block());
+        if (mistake != 1 && mistake != 5) bulk_fence();
+        if (mistake != 2) warp_sync();
+        bulk_store(out_at(32 * warp_in_block() + 16 * turn), mine + 4 * (mistake == 6), 64);
+        if (mistake != 3) bulk_wait_read();
+        if (mistake != 4) warp_sync();
+    }
+    if (mistake == 7) bulk_store(out_at(0), mine, 16);
+}
+
+static void same(const void *p) {
+    uint32_t value = warp_same(mistake_of(p) && lane() == 9 ? 1 : 7);
+    global_store4(out_at(thread_in_block()), value);
+}
+
 static const char *run(emulator_kernel kernel, int mistake, uint64_t seed) {
     parameters p = {mistake};
     emulator_reset(seed);
@@ -117,6 +156,7 @@ static void check_found(emulator_kernel kernel, int mistake, const char *message
 }
 
 int main(void) {
+    for (uint32_t i = 0; i < 64; i++) input[i] = 1000 + i * i;
     for (uint64_t seed = 0; seed < 20; seed++) {
         CHECK(!run(exchange, 0, seed));
         for (uint32_t i = 0; i < 64; i++) CHECK_EQ(output[i], i / 32 * 32 + (i + 2) % 32 + 2);
@@ -128,6 +168,15 @@ int main(void) {
             CHECK_EQ(output[i], (l + 1) * (l + 2) / 2 + 0xaaaaaaaau + 528 + up + l / 2 + i / 32);
         }
         CHECK_EQ(emulator_bytes_written(), sizeof output);
+        CHECK(!run(same, 0, seed));
+        for (uint32_t i = 0; i < 64; i++) CHECK_EQ(output[i], 7);
+        CHECK(!run(copy_in, 0, seed));
+        for (uint32_t i = 0; i < 64; i++) {
+            uint32_t from = 31 - i % 32;
+            CHECK_EQ(output[i], from < 28 ? input[from] + input[from + 4] : 0);
+        }
+        CHECK(!run(copy_out, 0, seed));
+        for (uint32_t i = 0; i < 64; i++) CHECK_EQ(output[i], i / 16 % 2 * 100 + i / 32 * 32 + i % 16);
     }
     check_found(exchange, 1, "reads shared memory that");
     check_found(exchange, 2, "synchronisation between");
@@ -145,5 +194,17 @@ int main(void) {
     check_found(touch, 7, "reads output");
     check_found(touch, 8, "that another lane wrote");
     check_found(read_unwritten, 1, "nobody wrote");
+    check_found(copy_in, 1, "reads shared memory that");
+    check_found(copy_in, 2, "reads shared memory that");
+    check_found(copy_in, 3, "shared memory that");
+    check_found(copy_in, 4, "returns with copies under way");
+    check_found(copy_out, 1, "did not fence them");
+    check_found(copy_out, 2, "shared memory that");
+    check_found(copy_out, 3, "writes shared memory that a copy is still using");
+    check_found(copy_out, 4, "shared memory that");
+    check_found(copy_out, 5, "did not fence them");
+    check_found(copy_out, 6, "misaligned");
+    check_found(copy_out, 7, "returns with copies under way");
+    check_found(same, 1, "warp_same of different values");
     return check_done();
 }

@@ -113,6 +113,134 @@ static void test_selection(void) {
     CHECK_EQ(kernels[fp_select_kernel(&wide, &a100, 1)].low_bytes, 8);
 }
 
+/* ---------------------------------------------------------------- assembled kernels */
+
+/* A trained dictionary that fills its codes: so many slots with tokens longer than 4 and 8 bytes, of `largest` bytes at most in
+ * 256 codes. */
+static fp_column_shape in_classes(uint32_t bits, uint32_t max_length, uint32_t above_4, uint32_t above_8,
+                                  uint32_t mean, uint32_t largest) {
+    fp_column_shape shape = {.code_bits = bits,
+                             .max_length = max_length,
+                             .batch_codes = 256,
+                             .in_classes = 1,
+                             .slots = 1u << bits,
+                             .above_4 = above_4,
+                             .above_8 = above_8};
+    /* Two lengths beside the mean, so that there is no single one. */
+    shape.codes_by_length[mean - 2] = shape.codes_by_length[mean] = 500000;
+    for (uint32_t k = 1; k <= FP_MOST_LANE_CODES; k++) shape.largest_batch[k] = largest * k / 8;
+    return shape;
+}
+
+static const fp_kernel *choose(const fp_column_shape *shape, const fastpair_gpu_info *gpu) {
+    return &fp_kernel_table()[fp_select_kernel(shape, gpu, 1)];
+}
+
+/* An assembled kernel for this code width, that has its tokens there. */
+static int is_assembled(const fp_kernel *kernel, const fp_column_shape *shape, fp_gpu_home home) {
+    return fp_kernel_is_assembled(kernel) && kernel->code_bits == shape->code_bits && kernel->home == home &&
+           kernel->max_token >= shape->max_length;
+}
+
+static void test_assembled_choice(void) {
+    fp_column_shape text = in_classes(12, 8, 2500, 0, 5, 1600);
+    CHECK(is_assembled(choose(&text, &h100), &text, FP_GPU_SPLIT));
+    CHECK_EQ(choose(&text, &h100)->max_token, 8);
+    fp_column_shape logs = in_classes(12, 16, 3600, 2800, 11, 3200);
+    CHECK(is_assembled(choose(&logs, &h100), &logs, FP_GPU_SPLIT));
+    CHECK_EQ(choose(&logs, &h100)->max_token, 16);
+    /* Nearly all tokens of one length: wider stores. */
+    fp_column_shape one_length = in_classes(12, 16, 3900, 3800, 15, 2000);
+    memset(one_length.codes_by_length, 0, sizeof one_length.codes_by_length);
+    one_length.codes_by_length[15] = 96, one_length.codes_by_length[1] = 4;
+    CHECK_EQ(choose(&one_length, &h100)->store_bytes, 8);
+    one_length.codes_by_length[1] = 6;
+    CHECK_EQ(choose(&one_length, &h100)->store_bytes, 4);
+    one_length.codes_by_length[15] = 12; /* few codes are no reason to take any length for the only one */
+    CHECK_EQ(choose(&one_length, &h100)->store_bytes, 4);
+    /* Too large for shared memory: the hot part there, or nothing. */
+    for (uint32_t bits = 15; bits <= 16; bits++) {
+        fp_column_shape large = in_classes(bits, 16, 1u << (bits - 1), 1u << (bits - 2), 8, 2300);
+        CHECK(is_assembled(choose(&large, &h100), &large, FP_GPU_FAR));
+        large.hot_slots = 8192, large.hot_above_4 = 6000, large.hot_above_8 = 4000;
+        CHECK(is_assembled(choose(&large, &h100), &large, FP_GPU_HOT));
+        large.hot_slots = 30000, large.hot_above_4 = 20000,
+        large.hot_above_8 = 15000; /* more than there is room for */
+        CHECK(is_assembled(choose(&large, &h100), &large, FP_GPU_FAR));
+    }
+    /* Codes that are not in classes, and widths that no assembled kernel has. */
+    fp_column_shape other = in_classes(12, 8, 2500, 0, 5, 1600);
+    other.in_classes = 0;
+    CHECK(!fp_kernel_is_assembled(choose(&other, &h100)));
+    other = in_classes(8, 8, 100, 0, 5, 1600);
+    CHECK(!fp_kernel_is_assembled(choose(&other, &h100)));
+}
+
+/* Batches of the file that do not make up a kernel's leave the sidecar to a staged kernel, or to none if it is not wanted. */
+static void test_assembled_batches(void) {
+    for (uint32_t batch = 32; batch <= 1024; batch += 32) {
+        fp_column_shape shape = in_classes(12, 16, 3600, 2800, 11, 3200);
+        shape.batch_codes = batch;
+        const fp_kernel *kernel = choose(&shape, &h100);
+        int exists = 0;
+        for (uint32_t i = 0; i < FP_KERNELS; i++)
+            exists |= is_assembled(&fp_kernel_table()[i], &shape, fp_kernel_table()[i].home) &&
+                      32 * fp_kernel_table()[i].codes_per_lane % batch == 0;
+        CHECK_EQ(fp_kernel_is_assembled(kernel), exists);
+        CHECK(!exists || 32 * kernel->codes_per_lane % batch == 0);
+        CHECK(fp_kernel_is_assembled(&fp_kernel_table()[fp_select_kernel(&shape, &h100, 0)]));
+    }
+    fp_column_shape differs = in_classes(12, 16, 3600, 2800, 11, 3200);
+    differs.batch_codes = 0;
+    CHECK(!fp_kernel_is_assembled(choose(&differs, &h100)));
+}
+
+/* Whatever is chosen fits the device, and what does not fit is not planned. */
+static void test_assembled_devices(void) {
+    const fastpair_gpu_info *gpus[] = {&h100, &a100, &l40s}; /* 227, 163 and 99 KiB */
+    uint32_t chosen[3] = {0}, most_warps[3] = {0};
+    for (int g = 0; g < 3; g++)
+        for (uint32_t bits = 9; bits <= 16; bits++)
+            for (uint32_t longest = 8; longest <= 16; longest += 8) {
+                uint32_t slots = 1u << bits;
+                fp_column_shape shape =
+                    in_classes(bits, longest, slots / 2, longest == 16 ? slots / 3 : 0, 7, 2100);
+                for (uint32_t i = 0; i < FP_KERNELS; i++) {
+                    const fp_kernel *kernel = &fp_kernel_table()[i];
+                    if (!fp_kernel_is_assembled(kernel)) continue;
+                    fp_assembled_plan plan = fp_plan_assembled(kernel, &shape, gpus[g]);
+                    uint32_t warp =
+                        plan.staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
+                    CHECK(plan.warps <= kernel->threads / 32);
+                    CHECK(!plan.warps || plan.image_bytes + plan.warps * warp <= gpus[g]->shared_per_block);
+                    CHECK(plan.warps == 0 ||
+                          plan.staging >= shape.largest_batch[kernel->codes_per_lane] + 15);
+                    if (kernel->code_bits != bits || kernel->max_token < longest) CHECK_EQ(plan.warps, 0);
+                }
+                const fp_kernel *kernel = choose(&shape, gpus[g]);
+                if (!fp_kernel_is_assembled(kernel)) continue;
+                fp_assembled_plan plan = fp_plan_assembled(kernel, &shape, gpus[g]);
+                CHECK(plan.warps >= 8);
+                chosen[g]++;
+                if (bits == 12 && longest == 8) most_warps[g] = plan.warps;
+            }
+    /* Less shared memory, fewer warps and fewer columns for them. */
+    CHECK(chosen[0] >= chosen[1] && chosen[1] >= chosen[2] && chosen[2] > 0);
+    CHECK(most_warps[0] >= most_warps[1] && most_warps[1] >= most_warps[2]);
+    fp_column_shape large = in_classes(13, 16, 6000, 5000, 9, 2600);
+    CHECK(is_assembled(choose(&large, &h100), &large, FP_GPU_SPLIT));
+    CHECK(!fp_kernel_is_assembled(choose(&large, &l40s)));
+}
+
+/* A column too small for a batch of the kernel's, and one with nothing in it. */
+static void test_assembled_sizes(void) {
+    fp_column_shape shape = in_classes(12, 8, 2500, 0, 5, 1600);
+    for (uint32_t k = 1; k <= FP_MOST_LANE_CODES; k++) shape.largest_batch[k] = 1;
+    CHECK(is_assembled(choose(&shape, &h100), &shape, FP_GPU_SPLIT));
+    for (uint32_t k = 1; k <= FP_MOST_LANE_CODES; k++) shape.largest_batch[k] = 0;
+    CHECK(!fp_kernel_is_assembled(choose(&shape, &h100)));
+}
+
 static void test_table(void) {
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
@@ -130,6 +258,10 @@ int main(void) {
     test_limits();
     test_paper_rule();
     test_selection();
+    test_assembled_choice();
+    test_assembled_batches();
+    test_assembled_devices();
+    test_assembled_sizes();
     test_table();
     return check_done();
 }

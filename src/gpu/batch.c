@@ -1,5 +1,5 @@
 /* batch.c - laying out columns for decoding. In: open columns. Out: every size and place on the device, computed on the host from
- * headers alone. Dictionaries that several columns share are laid out once. Refuses nothing that opened as a column, but for
+ * headers, dictionaries and sidecars. Dictionaries that several columns share are laid out once. Refuses nothing that opened as a column, but for
  * counts no launch can hold. */
 #include "batch.h"
 
@@ -19,7 +19,7 @@ void fastpair_gpu_batch_free(fastpair_gpu_batch *batch) {
     fp_release(&allocator, batch->chunks);
     fp_release(&allocator, batch->dicts);
     fp_release(&allocator, batch->plane_offset);
-    fp_release(&allocator, batch->dict_of_chunk);
+    fp_release(&allocator, batch->coded_chunks);
     fp_release(&allocator, batch->groups);
     fp_release(&allocator, batch->tables);
     fp_release(&allocator, batch);
@@ -59,8 +59,8 @@ static void collect(fastpair_gpu_batch *batch, const fastpair_column *const *col
             const fp_section *last = &chunk->sections[FP_SECTION_LENGTHS]; /* never empty: a chunk has rows */
             placed->first_section = first->size ? first->offset : last->offset;
             placed->section_bytes = last->offset + last->size - placed->first_section;
-            batch->dict_of_chunk[next] =
-                chunk->coded ? dict_number(batch, &column->dictionaries[chunk->dictionary].dict) : 0;
+            if (chunk->coded)
+                placed->group = dict_number(batch, &column->dictionaries[chunk->dictionary].dict);
         }
     }
 }
@@ -105,10 +105,9 @@ static fastpair_status lay_out(fastpair_gpu_batch *batch, const fastpair_column 
         return fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION, "too many chunks for one batch");
     batch->columns = fp_allocate(allocator, batch->column_count, sizeof *batch->columns);
     batch->chunks = fp_allocate(allocator, batch->chunk_count, sizeof *batch->chunks);
-    batch->dict_of_chunk = fp_allocate(allocator, batch->chunk_count, sizeof *batch->dict_of_chunk);
     batch->dicts = fp_allocate(allocator, dicts, sizeof *batch->dicts);
     batch->plane_offset = fp_allocate(allocator, dicts, sizeof *batch->plane_offset);
-    if (!batch->columns || !batch->chunks || !batch->dict_of_chunk || !batch->dicts || !batch->plane_offset)
+    if (!batch->columns || !batch->chunks || !batch->dicts || !batch->plane_offset)
         return fp_fail_memory(error, batch->chunk_count * sizeof *batch->chunks);
     collect(batch, columns, options->device_images);
     uint32_t kernel = options->kernel ? fp_kernel_find(options->kernel) : FP_KERNELS;

@@ -19,7 +19,7 @@ typedef struct fp_batch_chunk {
     uint64_t device_offset; /* of these bytes in the batch's device memory; unused if on_device */
     uint64_t on_device;     /* device address of the block in an image already there; 0: uploaded */
     uint64_t positions;     /* device offset of its regenerated positions; 0: it uses the sidecar */
-    uint32_t group;
+    uint32_t group;         /* the number of its dictionary; stored chunks: 0 */
 } fp_batch_chunk;
 
 /* Chunks that share a dictionary. One kernel decodes them. Stored chunks belong to the first group. */
@@ -27,7 +27,8 @@ typedef struct fp_batch_group {
     uint32_t kernel;
     fp_assembled_plan plan;
     fp_gpu_image image;
-    uint64_t image_offset; /* in device memory */
+    uint64_t image_offset;         /* in device memory */
+    uint64_t first_listed, listed; /* its coded chunks, in the batch's list of them */
 } fp_batch_group;
 
 typedef struct fp_batch_column {
@@ -37,7 +38,7 @@ typedef struct fp_batch_column {
     uint64_t first_row_slot; /* of its row offsets: rows + 1 entries for each column before it */
 } fp_batch_column;
 
-/* Device memory, in order: tables (chunks, dictionaries, groups, planes, images), positions, sections. */
+/* Device memory, in order: tables (chunks, dictionaries, groups, images, planes), positions, sections. */
 struct fastpair_gpu_batch {
     fastpair_gpu *gpu;
     fastpair_allocator allocator;
@@ -48,12 +49,12 @@ struct fastpair_gpu_batch {
     const fp_dict **dicts;  /* distinct ones */
     uint64_t *plane_offset; /* of each, in device memory */
     uint64_t dict_count;
-    uint32_t *dict_of_chunk;
     fp_batch_group *groups; /* one for each dictionary, and one if there is none */
     uint64_t group_count;
-    uint64_t group_table; /* device offset */
-    uint8_t *tables;      /* table_bytes, as they go to the device */
-    uint64_t dict_table;  /* device offset of the dictionary table; the chunk table is at 0 */
+    uint32_t *coded_chunks; /* numbers of coded chunks, group by group, ascending in each */
+    uint64_t group_table;   /* device offset */
+    uint8_t *tables;        /* table_bytes, as they go to the device */
+    uint64_t dict_table;    /* device offset of the dictionary table; the chunk table is at 0 */
     uint64_t table_bytes;
     uint64_t device_bytes;
     uint64_t output_bytes;
@@ -79,7 +80,8 @@ static inline uint64_t fp_kernel_batches(const fp_chunk *chunk, uint32_t codes_p
     return (chunk->codes + 32 * codes_per_lane - 1) / (32 * codes_per_lane);
 }
 
-/* Bytes of a dictionary's planes on the device, and their contents (planes.c). Each plane has an entry for each slot. */
+/* Bytes of a dictionary's planes on the device, and their contents (planes.c). Each plane has an entry for each slot, and planes of
+ * tokens for each code of the last class. */
 uint64_t fp_planes_size(const fp_dict *dict);
 fastpair_status fp_planes_write(const fp_dict *dict, uint8_t *planes, const fastpair_allocator *allocator,
                                 fastpair_error *error);

@@ -17,7 +17,7 @@ static uint32_t slots_above(const fp_dict *dict, uint32_t end, uint32_t length) 
 
 /* The most bytes in `each` sidecar batches that follow each other from a multiple of `each` on. The sidecar is not to
  * be trusted: kernels check against what comes out of this. */
-static uint64_t largest_in_chunk(const fp_batch_chunk *placed, uint32_t each) {
+static uint64_t largest_by_sidecar(const fp_batch_chunk *placed, uint32_t each) {
     const fp_chunk *chunk = placed->chunk;
     const uint8_t *sidecar = fp_chunk_section(chunk, placed->block, FP_SECTION_SIDECAR);
     uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes), most = 0, begin = 0;
@@ -31,39 +31,46 @@ static uint64_t largest_in_chunk(const fp_batch_chunk *placed, uint32_t each) {
     return most;
 }
 
-/* For all K that the table has and that the chunks' sidecars serve. */
-static void find_largest_batches(const fastpair_gpu_batch *batch, uint64_t group, fp_column_shape *shape) {
+/* The most bytes that `codes` codes from a multiple of it on decode to. By the sidecar only if the kernel goes by it:
+ * positions made on the device are there to do without. */
+static uint64_t largest_in_chunk(const fp_batch_chunk *placed, uint32_t codes, int regenerate) {
+    uint32_t each = placed->chunk->batch_codes, touched = codes / each;
+    if (codes % each) touched = (codes + each - 2) / each + 1;
+    return regenerate || codes % each ? (uint64_t)touched * placed->chunk->largest_batch
+                                      : largest_by_sidecar(placed, touched);
+}
+
+/* Chunk i of a group's. */
+static const fp_batch_chunk *chunk_of(const fastpair_gpu_batch *batch, uint64_t group, uint64_t i) {
+    return &batch->chunks[batch->coded_chunks[batch->groups[group].first_listed + i]];
+}
+
+/* For all K that the table has. */
+static void find_largest_batches(const fastpair_gpu_batch *batch, uint64_t group, int regenerate,
+                                 fp_column_shape *shape) {
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         uint32_t lane_codes = kernel->codes_per_lane;
         if (!fp_kernel_is_assembled(kernel) || shape->largest_batch[lane_codes]) continue;
         uint64_t most = 0, limit = 32ull * lane_codes * shape->max_length;
-        for (uint64_t c = 0; c < batch->chunk_count; c++) {
-            const fp_batch_chunk *placed = &batch->chunks[c];
-            if (!placed->chunk->coded || placed->group != group) continue;
-            uint32_t batch_codes = placed->chunk->batch_codes;
-            uint64_t here = 32 * lane_codes % batch_codes
-                                ? limit
-                                : largest_in_chunk(placed, 32 * lane_codes / batch_codes);
+        for (uint64_t c = 0; c < batch->groups[group].listed; c++) {
+            uint64_t here = largest_in_chunk(chunk_of(batch, group, c), 32 * lane_codes, regenerate);
             if (here > most) most = here;
         }
         shape->largest_batch[lane_codes] = (uint32_t)(most < limit ? most : limit);
     }
 }
 
-static fp_column_shape shape_of(const fastpair_gpu_batch *batch, uint64_t group) {
+static fp_column_shape shape_of(const fastpair_gpu_batch *batch, uint64_t group, int regenerate) {
     const fp_dict *dict = batch->dicts[group];
     fp_column_shape shape = {.code_bits = dict->code_bits,
                              .max_length = fp_planes_describe(dict, 0).max_length,
                              .slots = dict->code_slots,
                              .hot_slots = dict->hot_slots};
-    int is_first = 1;
-    for (uint64_t i = 0; i < batch->chunk_count; i++) {
-        const fp_chunk *chunk = batch->chunks[i].chunk;
-        if (!chunk->coded || batch->chunks[i].group != group) continue;
-        if (is_first) shape.batch_codes = chunk->batch_codes;
+    for (uint64_t i = 0; i < batch->groups[group].listed; i++) {
+        const fp_chunk *chunk = chunk_of(batch, group, i)->chunk;
+        if (i == 0) shape.batch_codes = chunk->batch_codes;
         if (shape.batch_codes != chunk->batch_codes) shape.batch_codes = 0;
-        is_first = 0;
         for (int length = 0; length < 16; length++) shape.codes_by_length[length] += chunk->by_length[length];
     }
     shape.in_classes = dict->order == 1 && dict->code_bits >= 9 &&
@@ -73,7 +80,7 @@ static fp_column_shape shape_of(const fastpair_gpu_batch *batch, uint64_t group)
     shape.above_8 = slots_above(dict, dict->code_slots, 8);
     shape.hot_above_4 = slots_above(dict, dict->hot_slots, 4);
     shape.hot_above_8 = slots_above(dict, dict->hot_slots, 8);
-    find_largest_batches(batch, group, &shape);
+    find_largest_batches(batch, group, regenerate, &shape);
     return shape;
 }
 
@@ -95,18 +102,37 @@ static fastpair_status check_kernel(const fastpair_gpu_batch *batch, const fp_ba
                          kernel->name, shape->max_length, shape->code_bits, shape->slots, shape->hot_slots);
 }
 
+/* Sorts the coded chunks by group: counts, then places. */
+static void list_chunks(fastpair_gpu_batch *batch) {
+    uint64_t next = 0;
+    for (uint64_t i = 0; i < batch->chunk_count; i++)
+        if (batch->chunks[i].chunk->coded) batch->groups[batch->chunks[i].group].listed++;
+    for (uint64_t g = 0; g < batch->group_count; g++) {
+        batch->groups[g].first_listed = next;
+        next += batch->groups[g].listed;
+        batch->groups[g].listed = 0;
+    }
+    for (uint64_t i = 0; i < batch->chunk_count; i++) {
+        fp_batch_group *group = &batch->groups[batch->chunks[i].group];
+        if (batch->chunks[i].chunk->coded)
+            batch->coded_chunks[group->first_listed + group->listed++] = (uint32_t)i;
+    }
+}
+
 fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int regenerate,
                                fastpair_error *error) {
     fastpair_status status = FASTPAIR_OK;
     batch->group_count = batch->dict_count ? batch->dict_count : 1;
     batch->groups = fp_allocate_zero(&batch->allocator, batch->group_count, sizeof *batch->groups);
-    if (!batch->groups) return fp_fail_memory(error, batch->group_count * sizeof *batch->groups);
+    batch->coded_chunks = fp_allocate(&batch->allocator, batch->chunk_count, sizeof *batch->coded_chunks);
+    if (!batch->groups || !batch->coded_chunks)
+        return fp_fail_memory(error, batch->group_count * sizeof *batch->groups);
     for (uint64_t d = 0; d < batch->dict_count; d++)
         if (batch->dicts[d]->code_slots > batch->most_slots) batch->most_slots = batch->dicts[d]->code_slots;
-    for (uint64_t i = 0; i < batch->chunk_count; i++) batch->chunks[i].group = batch->dict_of_chunk[i];
+    list_chunks(batch);
     for (uint64_t g = 0; g < batch->dict_count && !status; g++) {
         fp_batch_group *group = &batch->groups[g];
-        fp_column_shape shape = shape_of(batch, g);
+        fp_column_shape shape = shape_of(batch, g, regenerate);
         group->kernel =
             kernel < FP_KERNELS ? kernel : fp_select_kernel(&shape, &batch->gpu->info, !regenerate);
         int assembled = fp_kernel_is_assembled(fp_group_kernel(group));

@@ -12,8 +12,11 @@
 #define WORTH_A_LAUNCH (128u << 20)
 /* Batches that make it worthwhile for one more block to copy a dictionary. */
 #define BATCHES_A_BLOCK 8u
-#define HELPER_THREADS  256u /* of the kernels beside the decoder */
-#define HELPER_WARPS    (HELPER_THREADS / 32u)
+/* A launch with more batches takes no more chunks. One chunk has at most 2^27, so that their numbers stay below 2^32, also
+ * those behind the last that warps look at. */
+#define MANY_BATCHES   (1u << 31)
+#define HELPER_THREADS 256u /* of the kernels beside the decoder */
+#define HELPER_WARPS   (HELPER_THREADS / 32u)
 
 static fastpair_status check_destination(const fastpair_gpu_batch *batch, const fastpair_gpu_destination *to,
                                          fastpair_error *error) {
@@ -108,7 +111,10 @@ static block_plan plan_blocks(const fastpair_gpu_batch *batch, const fp_kernel *
     if (warps > kernel->threads / 32) warps = kernel->threads / 32;
     fp_block_needs needs = {32 * warps, fp_register_limit(kernel->threads, 1), image + warps * warp_bytes};
     block_plan plan = {needs.threads, needs.shared, 0};
-    if (warps) plan.resident = info->multiprocessors * fp_resident_blocks(info, &needs);
+    if (!warps) return plan;
+    uint32_t resident = fp_resident_blocks(info, &needs);
+    plan.resident =
+        info->multiprocessors * (resident ? resident : 1); /* whatever the model says, one must run */
     return plan;
 }
 
@@ -126,20 +132,40 @@ static uint32_t divide_blocks(fp_gpu_wide_launch *wide, uint32_t shares, uint32_
     return most;
 }
 
-/* Adds the chunks of a group to a launch, from chunk `at` on, as long as there is room. Returns the chunk to go on with. */
+/* The first entry of a group's list of chunks, or its end, that is not below `chunk`. */
+static uint64_t first_listed_from(const fastpair_gpu_batch *batch, const fp_batch_group *group,
+                                  uint64_t chunk) {
+    uint64_t low = group->first_listed, high = low + group->listed;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (batch->coded_chunks[middle] < chunk)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int is_full(const fp_gpu_wide_launch *wide, uint32_t shares) {
+    return shares == FP_GPU_WIDE_GROUPS || wide->chunk_count == FP_GPU_WIDE_CHUNKS ||
+           (shares && wide->shares[shares - 1].end_batch > MANY_BATCHES);
+}
+
+/* Adds chunks of a group to a launch that is not full, from entry `at` of the list on, as long as there is room. Returns
+ * the entry to go on with. */
 static uint64_t add_share(const fastpair_gpu_batch *batch, uint32_t group, uint64_t at, uint64_t end,
                           uint64_t out, fp_gpu_wide_launch *wide, uint32_t *shares) {
     uint32_t batches = *shares ? wide->shares[*shares - 1].end_batch : 0;
+    uint32_t lane_codes = fp_group_kernel(&batch->groups[group])->codes_per_lane;
     wide->shares[*shares] = (fp_gpu_share){.group = group, .first_batch = batches};
-    for (; at < end && wide->chunk_count < FP_GPU_WIDE_CHUNKS; at++) {
-        const fp_chunk *chunk = batch->chunks[at].chunk;
-        if (!chunk->coded || batch->chunks[at].group != group) continue;
-        wide->work[wide->chunk_count] = make_work(batch, at, out);
+    for (; at < end && wide->chunk_count < FP_GPU_WIDE_CHUNKS && batches <= MANY_BATCHES; at++) {
+        uint32_t chunk = batch->coded_chunks[at];
+        wide->work[wide->chunk_count] = make_work(batch, chunk, out);
         wide->work[wide->chunk_count++].first_batch = batches;
-        batches += (uint32_t)fp_kernel_batches(chunk, fp_chunk_kernel(batch, at)->codes_per_lane);
+        batches += (uint32_t)fp_kernel_batches(batch->chunks[chunk].chunk, lane_codes);
     }
     wide->shares[*shares].end_batch = batches;
-    if (batches > wide->shares[*shares].first_batch) *shares += 1;
+    *shares += 1;
     return at;
 }
 
@@ -172,11 +198,12 @@ static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint32_t k
     fp_cu_result result = 0;
     for (uint32_t g = 0; g < batch->group_count && !result; g++) {
         if (batch->groups[g].kernel != kernel) continue;
-        for (uint64_t at = first; at < end && !result;) {
-            if (shares == FP_GPU_WIDE_GROUPS || wide.chunk_count == FP_GPU_WIDE_CHUNKS ||
-                (shares && !goes_with(batch, g, &wide, shares)))
+        uint64_t at = first_listed_from(batch, &batch->groups[g], first);
+        uint64_t stop = first_listed_from(batch, &batch->groups[g], end);
+        while (at < stop && !result) {
+            if (is_full(&wide, shares) || (shares && !goes_with(batch, g, &wide, shares)))
                 result = launch_wide(batch, kernel, &wide, shares, stream), shares = 0;
-            at = add_share(batch, g, at, end, parameters->out, &wide, &shares);
+            at = add_share(batch, g, at, stop, parameters->out, &wide, &shares);
         }
     }
     return result ? result : launch_wide(batch, kernel, &wide, shares, stream);

@@ -4,8 +4,10 @@
 
 #include <string.h>
 
-static uint64_t plane8(const fp_dict *dict) { return fp_device_align(dict->code_slots * 8ull); }
-static uint64_t plane16(const fp_dict *dict) { return fp_device_align(dict->code_slots * 16ull); }
+/* Assembled kernels take all codes of the last class, of 64 at most, for tokens: those behind the last slot are zeros. */
+static uint64_t rows_of(const fp_dict *dict) { return fp_align(dict->code_slots, 64); }
+static uint64_t plane8(const fp_dict *dict) { return fp_device_align(rows_of(dict) * 8); }
+static uint64_t plane16(const fp_dict *dict) { return fp_device_align(rows_of(dict) * 16); }
 static uint64_t nibbles(const fp_dict *dict) { return fp_device_align((dict->code_slots + 1ull) / 2); }
 
 uint64_t fp_planes_size(const fp_dict *dict) { return 2 * plane8(dict) + plane16(dict) + nibbles(dict); }
@@ -16,9 +18,7 @@ fp_gpu_dict fp_planes_describe(const fp_dict *dict, uint64_t planes) {
                          .rows16 = planes + 2 * plane8(dict),
                          .nibbles = planes + 2 * plane8(dict) + plane16(dict),
                          .slots = dict->code_slots,
-                         .code_bits = dict->code_bits,
-                         .class_shift = dict->class_shift,
-                         .hot_slots = dict->hot_slots};
+                         .code_bits = dict->code_bits};
     for (uint32_t r = 0; r < dict->run_count; r++)
         if (dict->runs[r].length > entry.max_length) entry.max_length = dict->runs[r].length;
     return entry;

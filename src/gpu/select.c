@@ -29,7 +29,7 @@ uint32_t fp_mean_token(const fp_column_shape *shape) {
 static int has_one_length(const fp_column_shape *shape) {
     uint64_t codes = count_codes(shape);
     for (int i = 0; i < 16; i++)
-        if (shape->codes_by_length[i] > codes / 100 * 95) return 1;
+        if (shape->codes_by_length[i] * 100 > codes * 95) return 1;
     return 0;
 }
 
@@ -62,7 +62,6 @@ fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_sha
     if (plan.image_bytes + warp_bytes > gpu->shared_per_block) return plan;
     plan.warps = (gpu->shared_per_block - plan.image_bytes) / warp_bytes;
     if (plan.warps > kernel->threads / 32) plan.warps = kernel->threads / 32;
-    plan.shared = plan.image_bytes + plan.warps * warp_bytes;
     return plan;
 }
 

@@ -18,7 +18,7 @@ typedef struct fp_column_shape {
     uint32_t slots, hot_slots;
     uint32_t above_4, above_8;         /* slots from the first on whose token is longer than that... */
     uint32_t hot_above_4, hot_above_8; /* ...and in the hot part alone */
-    /* The most bytes that 32 * K codes of a batch decode to, by K; 0 where file batches do not make up such a batch. */
+    /* The most bytes that 32 * K codes of a batch decode to, by K; 0 for K that no assembled kernel has. */
     uint32_t largest_batch[FP_MOST_LANE_CODES + 1];
 } fp_column_shape;
 
@@ -33,7 +33,6 @@ typedef struct fp_assembled_plan {
     uint32_t image_bytes; /* of the dictionary in shared memory */
     uint32_t staging;     /* bytes of a warp's output buffer */
     uint32_t warps;       /* of a block; 0: the kernel cannot decode this column on this device */
-    uint32_t shared;      /* bytes of a block */
 } fp_assembled_plan;
 fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_shape *shape,
                                     const fastpair_gpu_info *gpu);

@@ -30,7 +30,7 @@ static fp_gpu_chunk describe_chunk(const fastpair_gpu_batch *batch, const fp_bat
         .decoded_bytes = (uint32_t)chunk->decoded_bytes,
         .batch_codes = chunk->batch_codes,
         .group_batches = chunk->group_batches,
-        .dict = batch->dict_of_chunk[i],
+        .dict = placed->group,
         .last_in_column = number + 1 == column->column->totals.chunks,
     };
     if (chunk->sections[FP_SECTION_CODES].size) {

@@ -33,8 +33,8 @@ void emulate_global_store(uint64_t address, const void *from, uint32_t size);
 void emulate_global_or(uint64_t address, uint32_t bits);
 void emulate_shared_load(void *to, const uint8_t *at, uint32_t size);
 void emulate_shared_store(uint8_t *at, const void *from, uint32_t size);
-/* Copies that go on by themselves: they happen when the lane waits for them, so that one nobody waits for is
- * seen. */
+/* Copies that go on by themselves: they take from the word that starts them to the one that waits, and whoever
+ * touches their shared memory in between is found. */
 void emulate_async_load(uint8_t *to, uint64_t from, int is_there);
 void emulate_async_wait(void);
 void emulate_bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes);

@@ -2,9 +2,10 @@
  * or fat binary for the driver API.
  *
  *   -DFP_ALL_VARIANTS       the whole grid, for benchmarks: hundreds of kernels, minutes to compile
- *   -DFP_ONLY_THREADS=256   of either, blocks of this many threads alone: parts compile side by side
+ *   -DFP_ONLY_THREADS=256   of either, staged kernels with blocks of this many threads alone: parts compile side by side
  *
- * All kernels take an fp_gpu_launch by value; those that need more take it as a second parameter. */
+ * Assembled kernels take an fp_gpu_wide_launch by value, all others an fp_gpu_launch; those that need more take it as
+ * a second parameter. */
 #include "assembled.cuh"
 #include "positions.cuh"
 #include "row_offsets.cuh"

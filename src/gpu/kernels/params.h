@@ -40,7 +40,8 @@ typedef struct fp_gpu_chunk {
 } fp_gpu_chunk;
 
 /* One dictionary, in device memory; the table lies at a multiple of 16. Planes are zero-padded, 16-byte
- * aligned and have an entry for each slot below `slots`. 64 bytes. */
+ * aligned and have an entry for each slot below `slots`; those of tokens, for assembled kernels, up to the end
+ * of the last length class. 64 bytes. */
 typedef struct fp_gpu_dict {
     uint64_t low8;  /* first 8 bytes of each token, 8-byte stride */
     uint64_t high8; /* bytes 8..15, 8-byte stride */
@@ -50,9 +51,7 @@ typedef struct fp_gpu_dict {
     uint32_t code_bits;
     uint64_t rows16;     /* all 16 bytes, 16-byte stride */
     uint32_t max_length; /* of any token in it */
-    uint32_t class_shift;
-    uint32_t hot_slots;
-    uint32_t reserved[3];
+    uint32_t reserved[5];
 } fp_gpu_dict;
 
 /* All that a decode kernel needs of a chunk and its dictionary, worked out by the host (work.h) and passed
@@ -79,7 +78,7 @@ typedef struct fp_gpu_work {
  * group of chunks with this dictionary, at a multiple of 16. 48 bytes. */
 typedef struct fp_gpu_group {
     uint64_t image;              /* lengths by class, then tokens (image.h), 16-byte aligned */
-    uint64_t cold;               /* rows of all tokens, as long as the kernel's longest */
+    uint64_t cold;               /* rows of all `slots` tokens, as long as the kernel's longest */
     uint32_t image_bytes;        /* whole 16-byte units */
     uint32_t slots, near, split; /* as in fp_gpu_image */
     uint32_t

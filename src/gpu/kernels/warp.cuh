@@ -1,5 +1,5 @@
-/* warp.cuh - the words kernels are written in. In: nothing. Out: about thirty small functions with one
- * meaning each.
+/* warp.cuh - the words kernels are written in. In: nothing. Out: some fifty small functions with one meaning
+ * each.
  *
  * Kernels use these words and plain C, no other CUDA. On a GPU they are defined here, each a single
  * instruction or two; on the host emulate.h defines the same words, so that the very same kernel text runs

@@ -1,6 +1,6 @@
 /* emulated_launch.h - the emulator for C: launching a kernel of the library's table by its name. */
-#ifndef FP_FUZZ_EMULATED_LAUNCH_H
-#define FP_FUZZ_EMULATED_LAUNCH_H
+#ifndef FP_TESTS_EMULATED_LAUNCH_H
+#define FP_TESTS_EMULATED_LAUNCH_H
 
 #include <stdint.h>
 

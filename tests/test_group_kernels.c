@@ -1,0 +1,131 @@
+/* test_group_kernels.c - every assembled kernel by name, through the library's own calls: dictionaries of all widths and odd kinds,
+ * sidecars that lie, codes without a token. Prints its seed; FASTPAIR_TEST_SEED repeats a run. */
+#include "fake_device.h"
+#include "group_columns.h"
+#include "sidecar.h"
+
+/* Every assembled kernel, by name, also where sidecars do not suit it. */
+static void test_every_kernel(void) {
+    for (uint32_t i = 0; i < FP_KERNELS; i++) {
+        const fp_kernel *kernel = &fp_kernel_table()[i];
+        if (!fp_kernel_is_assembled(kernel)) continue;
+        for (uint32_t turn = 0; turn < 3; turn++) {
+            start();
+            int hot = kernel->home == FP_GPU_HOT || turn == 1;
+            uint32_t longest = turn == 2 ? 8 : kernel->max_token, batch = turn ? 32 * (1 + draw(32)) : 32;
+            add_classes(&columns, kernel->code_bits, longest, hot, 100 + turn, 4, 1500, batch, 1);
+            add_classes(&columns, kernel->code_bits, longest, hot, 200 + turn, 2, 1500, batch, 0);
+            CHECK(check_batch(&columns, kernel->name, (int)draw(2)) > 0);
+            CHECK(fake.launches[i] > 0);
+        }
+    }
+}
+
+/* What the choice counts on is what the image has. */
+static void test_image_bytes(void) {
+    for (uint32_t bits = 9; bits <= 16; bits++)
+        for (uint32_t turn = 0; turn < 8; turn++) {
+            start();
+            add_classes(&columns, bits, turn & 1 ? 8 : 16, turn >> 1 & 1, draw(1000), 1, 800, 32, 0);
+            for (uint32_t i = 0; i < FP_KERNELS; i++) {
+                fastpair_gpu_batch_options options = {.struct_size = sizeof options,
+                                                      .kernel = fp_kernel_table()[i].name};
+                fastpair_gpu_batch *batch = NULL;
+                if (fastpair_gpu_batch_create(&fake.gpu, columns.column, 1, &options, &batch, NULL)) continue;
+                const fp_batch_group *group = &batch->groups[0];
+                CHECK_EQ(group->image.bytes, group->plan.image_bytes);
+                CHECK(group->image.split <= group->image.near && group->image.near <= group->image.slots);
+                fastpair_gpu_batch_free(batch);
+            }
+        }
+}
+
+/* Positions made on the device do without the sidecar, whatever it says; otherwise the status word tells. */
+static void test_lying_sidecar(void) {
+    for (uint32_t turn = 0; turn < 8; turn++) {
+        do {
+            start();
+            add_classes(&columns, turn < 4 ? 12 : 16, 16, 0, 9, 1, 4000, 256, 0);
+        } while (columns.column[0]->totals.codes < 2000);
+        uint64_t size = columns.column[0]->totals.decoded_bytes;
+        uint8_t *bytes = malloc(size);
+        fastpair_destination host = {.bytes = bytes, .bytes_capacity = size};
+        CHECK_EQ(fastpair_column_decode(columns.column[0], 0, columns.column[0]->totals.rows, &host, 1, NULL),
+                 FASTPAIR_OK);
+        const fp_chunk *chunk = &columns.column[0]->chunks[0];
+        uint8_t *sidecar =
+            columns.file[0].data + chunk->position + chunk->sections[FP_SECTION_SIDECAR].offset;
+        uint64_t sidecar_bytes = chunk->sections[FP_SECTION_SIDECAR].size;
+        uint64_t batches = fp_sidecar_batches(chunk->codes, 256), groups = (sidecar_bytes - 2 * batches) / 4;
+        /* All batches at the beginning, all at the end, some of them anywhere, or all of one size. */
+        if (turn % 4 < 2) memset(sidecar, turn % 4 ? 0xff : 0, sidecar_bytes);
+        for (uint64_t i = 0; i < sidecar_bytes && turn % 4 == 2; i++)
+            if (draw(4) == 0) sidecar[i] = (uint8_t)draw(256);
+        for (uint64_t i = 0; i < batches && turn % 4 == 3; i++) {
+            uint64_t group = i / chunk->group_batches * chunk->group_batches;
+            forge_put(sidecar + group / chunk->group_batches * 4, size * group / batches, 4);
+            forge_put(sidecar + 4 * groups + 2 * i, size * i / batches - size * group / batches, 2);
+        }
+        for (int regenerate = 0; regenerate < 2; regenerate++) {
+            fastpair_gpu_batch *batch = make_batch(&columns, NULL, regenerate);
+            CHECK(fp_kernel_is_assembled(fp_group_kernel(&batch->groups[0])) || !regenerate);
+            fastpair_gpu_destination to = fake_allocate(batch);
+            decode(batch, &to, UINT64_MAX);
+            CHECK_EQ(fake.status, regenerate ? 0 : FASTPAIR_GPU_BAD_SIDECAR);
+            CHECK(!regenerate || !memcmp(fake.output, bytes, size));
+            fake_release();
+            fastpair_gpu_batch_free(batch);
+        }
+        free(bytes);
+    }
+}
+
+/* Codes behind the last token, of its class: assembled kernels take them for zeros. The class's end is the end. */
+static void test_codes_without_token(void) {
+    static const char *const names[] = {"assembled K16 b15 L16 FAR S4 T512",
+                                        "assembled K16 b15 L16 HOT S4 T1024"};
+    for (uint32_t turn = 0; turn < 8; turn++) {
+        static classes c;
+        static forge f;
+        uint64_t seed = turn;
+        uint32_t codes[64], rows[1] = {0}, behind = turn % 4 == 3;
+        start();
+        forge_begin(&f, 64, 0, 0);
+        forge_dictionary dictionary = classes_dictionary(&c, 15, 16, 1, seed);
+        while (c.slots % 64 == 0 || c.slots % 64 > 40) {
+            free(dictionary.section.data);
+            dictionary = classes_dictionary(&c, 15, 16, 1, seed += 10);
+        }
+        forge_add_dictionary(&f, &dictionary);
+        for (uint32_t i = 0; i < 64; i++) {
+            codes[i] = (c.slots | 63) - i % 8 + (behind && i == 63 ? 8 : 0);
+            c.length_of[codes[i]] = 16;
+            rows[0] += 16;
+        }
+        forge_chunk chunk = forge_coded_chunk(codes, 64, 15, c.length_of, 256, rows, NULL, 1);
+        forge_add_chunk(&f, &chunk);
+        add_file(&columns, &f);
+        fastpair_gpu_batch *batch = make_batch(&columns, names[turn / 4], 0);
+        fastpair_gpu_destination to = fake_allocate(batch);
+        decode(batch, &to, UINT64_MAX);
+        CHECK_EQ(fake.status, behind ? FASTPAIR_GPU_BAD_CODE : 0);
+        for (uint32_t i = 0; i < 1024; i++)
+            if (fake.output[i] != (behind ? 0xee : 0)) {
+                CHECK(!"a token that is not there is zeros, and a bad batch stays as it was");
+                break;
+            }
+        fake_release();
+        fastpair_gpu_batch_free(batch);
+    }
+}
+
+int main(void) {
+    start_random(1203);
+    test_every_kernel();
+    test_image_bytes();
+    test_lying_sidecar();
+    test_codes_without_token();
+    CHECK_EQ(memory.live, 0);
+    free_columns(&columns);
+    return check_done();
+}
