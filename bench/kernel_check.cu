@@ -5,16 +5,16 @@
  *   nvcc -std=c++17 -O3 -arch=sm_90 -Isrc/gpu/kernels -o kernel_check bench/kernel_check.cu
  *       the kernels that the library carries; with -DFP_ALL_VARIANTS [-DFP_ONLY_THREADS=256] the grid: it
  *       takes minutes to compile
- *   kernel_check [--bytes N] [--runs N] [--only TEXT] [--way WAY] [--tables] [--hostile] FILE...
+ *   kernel_check [--bytes N] [--runs N] [--hot N] [--only TEXT] [--way WAY] [--tables] [--hostile] FILE...
  *
  * A column's codes are repeated to N decoded bytes (10^9) in one chunk. Ways: widened (16-bit codes, a
  * position for each batch: the paper's input), packed (codes as files hold them), sidecar (positions as
  * files hold them too), regenerated (positions computed in the same measurement). --hostile spoils codes,
  * positions and lengths instead, and checks that kernels say so and stay inside. --tables: kernels read the
- * chunk's entry from device memory, as in launches of very many chunks.
+ * chunk's entry from device memory, as in launches of very many chunks. --hot: so many codes first, as in files
+ * with large dictionaries.
  *
- * FILE, all little-endian: 32-bit magic 0x46504c31, code bits, longest token, dictionary size; 64-bit
- * number of codes; tokens zero-padded to 16 bytes; their lengths, a byte each; codes, 16 bits each. */
+ * FILE is an encoded column (kernel_columns.h). */
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "image.h"
+#include "kernel_columns.h"
 #include "kernels.cu"
 #include "work.h"
 
@@ -71,112 +72,6 @@ static const kernel_entry kernels[] = {
      FP_GPU_##D},
 #include "variants.def"
 };
-
-/* ---------------------------------------------------------------- columns */
-
-struct column {
-    uint32_t bits, longest, slots, hot;
-    std::vector<uint8_t> tokens, lengths;
-    std::vector<uint16_t> codes; /* one period */
-    uint64_t count;              /* codes after repetition */
-    uint64_t bytes;              /* decoded */
-};
-
-/* Numbers the codes as files do (docs/format.md): the `hot` most frequent ones first, by length inside each
- * part, classes at multiples of the group size, then by frequency. */
-static bool column_order(column *c, uint32_t hot) {
-    std::vector<uint64_t> counts(c->slots);
-    for (uint16_t code : c->codes) counts[code]++;
-    std::vector<uint32_t> order, cold(c->slots, 0), number(c->slots);
-    for (uint32_t i = 0; i < c->slots; i++)
-        if (counts[i] || c->lengths[i] == 1) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
-    for (size_t i = hot; hot && i < order.size(); i++) cold[order[i]] = 1;
-    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-        return cold[a] != cold[b] ? cold[a] < cold[b] : c->lengths[a] < c->lengths[b];
-    });
-    uint32_t group = 1u << FP_GPU_CLASS_SHIFT(c->bits), next = 0;
-    std::vector<uint8_t> tokens(16ull << c->bits), lengths(1ull << c->bits, 1);
-    c->hot = 0;
-    for (size_t i = 0; i < order.size(); i++) {
-        uint32_t id = order[i];
-        bool new_part = i && cold[id] != cold[order[i - 1]];
-        if (i && (new_part || c->lengths[id] != c->lengths[order[i - 1]])) {
-            for (; next % group; next++)
-                if (next < lengths.size()) lengths[next] = c->lengths[order[i - 1]];
-        }
-        if (new_part) c->hot = next;
-        if (next >= lengths.size()) return false;
-        memcpy(&tokens[16ull * next], &c->tokens[16ull * id], 16);
-        lengths[next] = c->lengths[id];
-        number[id] = next++;
-    }
-    for (uint16_t &code : c->codes) code = (uint16_t)number[code];
-    c->slots = next;
-    tokens.resize(16ull * next);
-    lengths.resize(next);
-    c->tokens = tokens;
-    c->lengths = lengths;
-    return true;
-}
-
-static bool ordered = true;
-static uint32_t hot_codes;
-
-static bool column_load(const char *path, uint64_t target, column *c) {
-    FILE *file = fopen(path, "rb");
-    uint32_t head[4];
-    uint64_t count;
-    if (!file || fread(head, 4, 4, file) != 4 || fread(&count, 8, 1, file) != 1 || head[0] != 0x46504c31) {
-        printf("%s: not an encoded column\n", path);
-        if (file) fclose(file);
-        return false;
-    }
-    c->bits = head[1];
-    c->longest = head[2];
-    c->slots = head[3];
-    c->tokens.resize(16ull * c->slots);
-    c->lengths.resize(c->slots);
-    c->codes.resize(count);
-    bool whole = fread(c->tokens.data(), 16, c->slots, file) == c->slots &&
-                 fread(c->lengths.data(), 1, c->slots, file) == c->slots &&
-                 fread(c->codes.data(), 2, count, file) == count;
-    fclose(file);
-    if (!whole || !count) return false;
-    /* Spare bytes of a token are zero in the library's planes. */
-    for (uint32_t i = 0; i < c->slots; i++)
-        memset(&c->tokens[16ull * i] + c->lengths[i], 0, 16 - c->lengths[i]);
-    /* Whole words in a period, so that packed codes can be repeated as they are. */
-    if (count >= 32) c->codes.resize(count = count / 32 * 32);
-    if (ordered && !column_order(c, hot_codes)) printf("   the classes of %s do not fit\n", path);
-    uint64_t period = 0;
-    for (uint16_t code : c->codes) period += c->lengths[code];
-    uint64_t periods = target / period ? target / period : 1;
-    c->count = periods * count;
-    c->bytes = periods * period;
-    return c->bytes < 1ull << 32;
-}
-
-/* One period of the codes, widened or packed. */
-static std::vector<uint32_t> column_codes(const column *c, bool widened) {
-    uint32_t bits = widened ? 16 : c->bits;
-    std::vector<uint32_t> words((c->codes.size() * bits + 31) / 32 + 1);
-    uint64_t pending = 0, at = 0;
-    uint32_t filled = 0;
-    for (uint16_t code : c->codes) {
-        pending |= (uint64_t)code << filled;
-        filled += bits;
-        if (filled >= 32) {
-            words[at++] = (uint32_t)pending;
-            pending >>= 32;
-            filled -= 32;
-        }
-    }
-    words[at] = (uint32_t)pending;
-    words.resize((c->codes.size() * bits + 31) / 32);
-    return words;
-}
 
 /* ---------------------------------------------------------------- the device */
 
@@ -240,7 +135,7 @@ struct setting {
 };
 
 static const char *only, *only_way;
-static uint32_t runs = 100;
+static uint32_t runs = 100, hot_codes;
 static bool hostile, tables;
 
 static void run_positions(setting *s, uint32_t codes_per_lane, uint64_t batches) {
@@ -440,7 +335,7 @@ static void run_column(const char *path, uint64_t target) {
     static setting s; /* the launch's parameters are large */
     s = setting();
     column *c = &s.c;
-    if (!column_load(path, target, c)) return;
+    if (!column_load(path, target, hot_codes, c)) return;
     double mean = (double)c->bytes / (double)c->count;
     printf("%s bits %u dict %u meanlen %.2f out %.0f MB codes %llu\n", path, c->bits, c->slots, mean,
            (double)c->bytes / 1e6, (unsigned long long)c->count);
@@ -512,7 +407,8 @@ int main(int count, char **arguments) {
         if (!strcmp(name, "--way")) only_way = value;
     }
     if (first >= count) {
-        printf("usage: kernel_check [--bytes N] [--runs N] [--only TEXT] [--way WAY] [--tables] [--hostile] "
+        printf("usage: kernel_check [--bytes N] [--runs N] [--hot N] [--only TEXT] [--way WAY] [--tables] "
+               "[--hostile] "
                "FILE...\n");
         return 2;
     }

@@ -106,12 +106,10 @@ static block_plan plan_blocks(const fastpair_gpu_batch *batch, const fp_kernel *
         if (plan->image_bytes > image) image = plan->image_bytes;
         if (plan->staging > staging) staging = plan->staging;
     }
-    uint32_t warp_bytes = staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
-    uint32_t warps = image < info->shared_per_block ? (info->shared_per_block - image) / warp_bytes : 0;
-    if (warps > kernel->threads / 32) warps = kernel->threads / 32;
-    fp_block_needs needs = {32 * warps, fp_register_limit(kernel->threads, 1), image + warps * warp_bytes};
+    fp_block_needs needs = {.registers = fp_register_limit(kernel->threads, 1)};
+    needs.threads = 32 * fp_assembled_warps(kernel, info, image, staging, &needs.shared);
     block_plan plan = {needs.threads, needs.shared, 0};
-    if (!warps) return plan;
+    if (!needs.threads) return plan;
     uint32_t resident = fp_resident_blocks(info, &needs);
     plan.resident =
         info->multiprocessors * (resident ? resident : 1); /* whatever the model says, one must run */
@@ -189,21 +187,23 @@ static int goes_with(const fastpair_gpu_batch *batch, uint32_t group, fp_gpu_wid
     return plan_blocks(batch, fp_group_kernel(one), wide, shares + 1).threads >= 24 * one->plan.warps;
 }
 
-/* All chunks of the range that a kernel decodes, group by group, in as few launches as hold them. */
-static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint32_t kernel, uint64_t first,
+/* All chunks of the range in groups that have the kernel of group `of`, the first of them, in as few launches as hold them. */
+static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint64_t of, uint64_t first,
                                      uint64_t end, const fp_gpu_launch *parameters, fp_cu_stream stream) {
-    fp_gpu_wide_launch wide = {.status = parameters->status,
-                               .groups = batch->device_memory + batch->group_table};
-    uint32_t shares = 0;
+    uint32_t kernel = batch->groups[of].kernel, shares = 0;
     fp_cu_result result = 0;
-    for (uint32_t g = 0; g < batch->group_count && !result; g++) {
+    fp_gpu_wide_launch wide; /* 32 KiB: kernels look only at what is filled in */
+    wide.status = parameters->status;
+    wide.groups = batch->device_memory + batch->group_table;
+    wide.chunk_count = 0;
+    for (uint64_t g = of; g < batch->group_count && !result; g++) {
         if (batch->groups[g].kernel != kernel) continue;
         uint64_t at = first_listed_from(batch, &batch->groups[g], first);
         uint64_t stop = first_listed_from(batch, &batch->groups[g], end);
         while (at < stop && !result) {
-            if (is_full(&wide, shares) || (shares && !goes_with(batch, g, &wide, shares)))
+            if (is_full(&wide, shares) || (shares && !goes_with(batch, (uint32_t)g, &wide, shares)))
                 result = launch_wide(batch, kernel, &wide, shares, stream), shares = 0;
-            at = add_share(batch, g, at, stop, parameters->out, &wide, &shares);
+            at = add_share(batch, (uint32_t)g, at, stop, parameters->out, &wide, &shares);
         }
     }
     return result ? result : launch_wide(batch, kernel, &wide, shares, stream);
@@ -236,7 +236,7 @@ static fp_cu_result launch_run(const fastpair_gpu_batch *batch, uint64_t first, 
     const fastpair_gpu *gpu = batch->gpu;
     const fp_kernel *kernel = fp_chunk_kernel(batch, first);
     unsigned chunks = (unsigned)run, lane_codes = kernel->codes_per_lane;
-    uint32_t positions = measure_slice(batch, first, run).positions;
+    uint32_t positions = batch->regenerates ? measure_slice(batch, first, run).positions : 0;
     void *arguments[] = {parameters, &lane_codes};
     fp_cu_result result = 0;
     parameters->first_chunk = (uint32_t)first;
@@ -270,6 +270,13 @@ static fp_cu_result launch_rows(const fastpair_gpu_batch *batch, uint64_t first,
     return result;
 }
 
+/* No group before this one has its kernel. */
+static int is_first_with_kernel(const fastpair_gpu_batch *batch, uint64_t group) {
+    uint64_t g = 0;
+    while (batch->groups[g].kernel != batch->groups[group].kernel) g++;
+    return g == group;
+}
+
 static fp_cu_result launch_all(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count,
                                fp_gpu_launch *parameters, fp_cu_stream stream) {
     fp_cu_result result = 0;
@@ -277,9 +284,9 @@ static fp_cu_result launch_all(const fastpair_gpu_batch *batch, uint64_t first, 
         run = run_of_kernel(batch, first + done, count - done);
         result = launch_run(batch, first + done, run, parameters, stream);
     }
-    for (uint32_t kernel = 0; kernel < FP_KERNELS && !result; kernel++)
-        if (fp_kernel_is_assembled(&fp_kernel_table()[kernel]))
-            result = launch_assembled(batch, kernel, first, first + count, parameters, stream);
+    for (uint64_t g = 0; g < batch->group_count && !result; g++)
+        if (fp_kernel_is_assembled(fp_group_kernel(&batch->groups[g])) && is_first_with_kernel(batch, g))
+            result = launch_assembled(batch, g, first, first + count, parameters, stream);
     return result || !parameters->row_offsets ? result : launch_rows(batch, first, count, parameters, stream);
 }
 

@@ -47,6 +47,16 @@ static uint32_t image_bytes(const fp_kernel *kernel, const fp_column_shape *shap
     return fp_gpu_image_size(kernel->home, kernel->code_bits, kernel->max_token, near, split);
 }
 
+uint32_t fp_assembled_warps(const fp_kernel *kernel, const fastpair_gpu_info *gpu, uint32_t image_bytes,
+                            uint32_t staging, uint32_t *shared) {
+    uint32_t warp_bytes = staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
+    uint32_t room = image_bytes < gpu->shared_per_block ? gpu->shared_per_block - image_bytes : 0;
+    uint32_t warps = room / warp_bytes;
+    if (warps > kernel->threads / 32) warps = kernel->threads / 32;
+    *shared = image_bytes + warps * warp_bytes;
+    return warps;
+}
+
 fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_shape *shape,
                                     const fastpair_gpu_info *gpu) {
     fp_assembled_plan plan = {0};
@@ -58,10 +68,8 @@ fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_sha
     plan.image_bytes = image_bytes(kernel, shape);
     /* Wherever in 16 bytes a batch begins, it fits. */
     plan.staging = (largest + 30) / 16 * 16;
-    uint32_t warp_bytes = plan.staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
-    if (plan.image_bytes + warp_bytes > gpu->shared_per_block) return plan;
-    plan.warps = (gpu->shared_per_block - plan.image_bytes) / warp_bytes;
-    if (plan.warps > kernel->threads / 32) plan.warps = kernel->threads / 32;
+    uint32_t shared;
+    plan.warps = fp_assembled_warps(kernel, gpu, plan.image_bytes, plan.staging, &shared);
     return plan;
 }
 

@@ -34,6 +34,10 @@ typedef struct fp_assembled_plan {
     uint32_t staging;     /* bytes of a warp's output buffer */
     uint32_t warps;       /* of a block; 0: the kernel cannot decode this column on this device */
 } fp_assembled_plan;
+/* The warps of a block, for a dictionary and a batch of these sizes; 0: not even one fits. `shared` gets the bytes of such a
+ * block. */
+uint32_t fp_assembled_warps(const fp_kernel *kernel, const fastpair_gpu_info *gpu, uint32_t image_bytes,
+                            uint32_t staging, uint32_t *shared);
 fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_shape *shape,
                                     const fastpair_gpu_info *gpu);
 

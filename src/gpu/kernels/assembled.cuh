@@ -58,18 +58,6 @@ DEVICE fp_gpu_group assembled_group(const fp_gpu_wide_launch *launch) {
     return group;
 }
 
-/* The places of a chunk's batches. */
-DEVICE chunk_places assembled_places(const fp_gpu_work *work) {
-    chunk_places places;
-    places.positions = work->positions;
-    places.numbers = work->numbers;
-    places.shift = work->place_shift;
-    places.each = work->place_each;
-    places.entries = work->entries;
-    places.end = work->decoded_bytes;
-    return places;
-}
-
 /* A batch that is under way. */
 typedef struct assembled_batch {
     uint64_t out;  /* address of the chunk's first byte */
@@ -103,7 +91,7 @@ DEVICE assembled_batch assembled_fetch(const fp_gpu_wide_launch *launch, uint32_
                                        uint8_t *codes) {
     while (*chunk + 1 < launch->chunk_count && number >= launch->work[*chunk + 1].first_batch) *chunk += 1;
     const fp_gpu_work *work = &launch->work[*chunk];
-    chunk_places places = assembled_places(work);
+    chunk_places places = chunk_places_from_work(work);
     assembled_batch batch;
     batch.in_chunk = number - work->first_batch;
     batch.out = work->out;

@@ -36,6 +36,17 @@ template <int K> DEVICE uint32_t chunk_batches(uint32_t count, uint32_t first) {
 
 /* ---------------------------------------------------------------- from the launch */
 
+DEVICE chunk_places chunk_places_from_work(const fp_gpu_work *work) {
+    chunk_places places;
+    places.positions = work->positions;
+    places.numbers = work->numbers;
+    places.shift = work->place_shift;
+    places.each = work->place_each;
+    places.entries = work->entries;
+    places.end = work->decoded_bytes;
+    return places;
+}
+
 template <int K> DEVICE decode_chunk chunk_from_work(const fp_gpu_launch *launch, uint32_t first) {
     decode_chunk chunk;
     const fp_gpu_work *work = &launch->work[block_y()];
@@ -47,12 +58,7 @@ template <int K> DEVICE decode_chunk chunk_from_work(const fp_gpu_launch *launch
     chunk.dict.shared = 0;
     chunk.dict.slots = work->slots;
     chunk.dict.bits = work->code_bits;
-    chunk.places.positions = work->positions;
-    chunk.places.numbers = work->numbers;
-    chunk.places.shift = work->place_shift;
-    chunk.places.each = work->place_each;
-    chunk.places.entries = work->entries;
-    chunk.places.end = work->decoded_bytes;
+    chunk.places = chunk_places_from_work(work);
     chunk.in = input_open(work->codes, work->code_count, work->code_bits, launch->widened);
     chunk.out = work->out;
     return chunk;
