@@ -11,8 +11,8 @@
  * position for each batch: the paper's input), packed (codes as files hold them), sidecar (positions as
  * files hold them too), regenerated (positions computed in the same measurement). --hostile spoils codes,
  * positions and lengths instead, and checks that kernels say so and stay inside. --tables: kernels read the
- * chunk's entry from device memory, as in launches of very many chunks. --hot: so many codes first, as in files
- * with large dictionaries.
+ * chunk's entry from device memory, as in launches of very many chunks. --hot: so many codes first, instead of as
+ * many as files with large dictionaries have.
  *
  * FILE is an encoded column (kernel_columns.h). */
 #include <algorithm>
@@ -135,7 +135,7 @@ struct setting {
 };
 
 static const char *only, *only_way;
-static uint32_t runs = 100, hot_codes;
+static uint32_t runs = 100, hot_codes = AS_FILES;
 static bool hostile, tables;
 
 static void run_positions(setting *s, uint32_t codes_per_lane, uint64_t batches) {
@@ -193,7 +193,7 @@ static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batche
     group[0].slots = shape.slots;
     group[0].near = shape.near;
     group[0].split = shape.split;
-    group[0].staging = (most_batch + 30) / 16 * 16;
+    group[0].staging = FP_GPU_STAGING(most_batch);
     if (s->wide.groups) release(s->image), release(s->wide.groups);
     s->image = group[0].image;
     s->wide.groups = upload(group);
@@ -201,10 +201,11 @@ static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batche
     s->wide.chunk_count = 1;
     s->wide.shares[0] = fp_gpu_share{0, 0, (uint32_t)batches, 1u << 20};
     uint32_t warp = FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits) + group[0].staging;
-    uint32_t warps = std::min(kernel->threads / 32, (232448 - group[0].image_bytes) / warp);
-    if (group[0].image_bytes > 232448 || warps < 4) return 0;
+    uint32_t most = 232448, least = FP_GPU_BLOCK_SHARED(group[0].image_bytes, 0, warp);
+    uint32_t warps = least < most ? std::min(kernel->threads / 32, (most - least) / warp) : 0;
+    if (warps < 4) return 0;
     *threads = 32 * warps;
-    return group[0].image_bytes + (size_t)warps * warp;
+    return FP_GPU_BLOCK_SHARED(group[0].image_bytes, warps, warp);
 }
 
 /* What the launch brings along for this kernel, unless kernels are to look into the tables. */

@@ -13,6 +13,8 @@
 
 #include "params.h"
 
+static const uint32_t AS_FILES = UINT32_MAX;
+
 struct column {
     uint32_t bits, longest, slots, hot;
     std::vector<uint8_t> tokens, lengths;
@@ -21,8 +23,18 @@ struct column {
     uint64_t bytes;              /* decoded */
 };
 
+/* How many of the most frequent tokens files have first: if not all fit into 160 KiB of halves, as many as fit into 144. */
+static uint32_t column_hot(const column *c, const std::vector<uint32_t> &order) {
+    uint32_t half = c->longest > 8 ? 8 : 4, hot = 0, bytes = 0;
+    for (uint32_t id : order) {
+        bytes += c->lengths[id] > half ? 2 * half : half;
+        hot += bytes <= 144 << 10;
+    }
+    return bytes <= 160 << 10 ? 0 : hot;
+}
+
 /* Numbers the codes as files do (docs/format.md): the `hot` most frequent ones first, by length inside each
- * part, classes at multiples of the group size, then by frequency. */
+ * part, classes at multiples of the group size, then by frequency; with no more bits than that takes. */
 static bool column_order(column *c, uint32_t hot) {
     std::vector<uint64_t> counts(c->slots);
     for (uint16_t code : c->codes) counts[code]++;
@@ -31,11 +43,20 @@ static bool column_order(column *c, uint32_t hot) {
         if (counts[i] || c->lengths[i] == 1) order.push_back(i);
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
+    if (hot == AS_FILES) hot = column_hot(c, order);
     for (size_t i = hot; hot && i < order.size(); i++) cold[order[i]] = 1;
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
         return cold[a] != cold[b] ? cold[a] < cold[b] : c->lengths[a] < c->lengths[b];
     });
-    uint32_t group = 1u << FP_GPU_CLASS_SHIFT(c->bits), next = 0;
+    uint32_t most_bits = c->bits, next = 0;
+    for (c->bits = 9; c->bits < most_bits; c->bits++) {
+        uint32_t shift = FP_GPU_CLASS_SHIFT(c->bits), slots = 0;
+        for (size_t i = 0; i < order.size(); i++, slots++)
+            if (i && (cold[order[i]] != cold[order[i - 1]] || c->lengths[order[i]] != c->lengths[order[i - 1]]))
+                slots = (slots + (1u << shift) - 1) >> shift << shift;
+        if (slots <= 1u << c->bits) break;
+    }
+    uint32_t group = 1u << FP_GPU_CLASS_SHIFT(c->bits);
     std::vector<uint8_t> tokens(16ull << c->bits), lengths(1ull << c->bits, 1);
     c->hot = 0;
     for (size_t i = 0; i < order.size(); i++) {
@@ -57,7 +78,45 @@ static bool column_order(column *c, uint32_t hot) {
     lengths.resize(next);
     c->tokens = tokens;
     c->lengths = lengths;
+    if (*std::max_element(lengths.begin(), lengths.end()) <= 8) c->longest = 8;
     return true;
+}
+
+/* Then lets neighbours change places, so that the load is even over 32 banks of shared memory. */
+static void column_spread(column *c) {
+    struct neighbours {
+        uint32_t begin, end;
+        uint64_t count;
+    };
+    std::vector<uint64_t> counts(c->slots), load(32);
+    for (uint16_t code : c->codes) counts[code]++;
+    std::vector<neighbours> all;
+    for (uint32_t i = 0; i < c->slots; i++) {
+        if (i % 32 == 0 || i == c->hot || c->lengths[i] != c->lengths[i - 1]) all.push_back({i, i, 0});
+        all.back().end++;
+        all.back().count += counts[i];
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const neighbours &a, const neighbours &b) { return a.count > b.count; });
+    std::vector<uint16_t> number(c->slots);
+    std::vector<uint8_t> tokens(c->tokens.size());
+    for (const neighbours &n : all) {
+        std::vector<uint32_t> order, places;
+        for (uint32_t i = n.begin; i < n.end; i++) order.push_back(i), places.push_back(i);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
+        for (uint32_t code : order) {
+            auto best = std::min_element(places.begin(), places.end(), [&](uint32_t a, uint32_t b) {
+                return load[a % 32] < load[b % 32];
+            });
+            load[*best % 32] += counts[code];
+            number[code] = (uint16_t)*best;
+            memcpy(&tokens[16ull * *best], &c->tokens[16ull * code], 16);
+            places.erase(best);
+        }
+    }
+    for (uint16_t &code : c->codes) code = number[code];
+    c->tokens = tokens;
 }
 
 /* Reads a column and repeats it to about `target` decoded bytes; `hot` as above. */
@@ -90,6 +149,7 @@ static bool column_load(const char *path, uint64_t target, uint32_t hot, column 
         printf("%s: the length classes do not fit\n", path);
         return false;
     }
+    column_spread(c);
     uint64_t period = 0;
     for (uint16_t code : c->codes) period += c->lengths[code];
     uint64_t periods = target / period ? target / period : 1;

@@ -1,7 +1,8 @@
 /* dict.c - numbering tokens and expanding numbered dictionaries. In: trained tokens and how often each occurs.
  * Out: a dictionary in the order of docs/format.md, 2.1, and the code of every token. The trick: codes are sorted by
  * (part, length, frequency), and each run of equal length starts on a group boundary, so that a code's upper bits
- * give its token's length. Refuses nothing that training produces. */
+ * give its token's length; then neighbours change places so that the banks of a GPU's shared memory are used
+ * evenly. Refuses nothing that training produces. */
 #include "dict.h"
 
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static uint32_t place_runs(fp_dict *dict, const ranked *list, uint32_t count, ui
 /* Shared memory of a GPU's multiprocessor: a dictionary of up to NEAR_BYTES is kept there whole, of a larger one
  * HOT_BYTES. The rest of some 220 KiB is for what is being decoded. */
 #define NEAR_BYTES (160u << 10)
-#define HOT_BYTES  (112u << 10)
+#define HOT_BYTES  (144u << 10)
 
 /* Bytes there: first halves of tokens, and second halves of those that have one. */
 static uint32_t near_bytes(uint32_t length, uint32_t max_token) {
@@ -81,6 +82,59 @@ static void number_codes(fp_dict *dict, ranked *list, uint32_t count) {
     }
 }
 
+/* Shared memory has 32 banks, and code c is in bank c % 32, or in one of 16 or 8 that a part of c says. The most
+ * frequent token of every run would be in the first. */
+#define BANKS 32u
+
+/* Codes of one run between multiples of BANKS. */
+typedef struct neighbours {
+    uint64_t count;              /* of their occurrences */
+    uint32_t first_code, listed; /* listed: of the first, in the list */
+    uint32_t codes;
+} neighbours;
+
+static int by_neighbours_count(const void *left, const void *right) {
+    const neighbours *a = left, *b = right;
+    if (a->count != b->count) return a->count > b->count ? -1 : 1;
+    return a->first_code < b->first_code ? -1 : a->first_code > b->first_code;
+}
+
+/* Gives these codes to their tokens again, the most frequent token to the bank with the least load first. */
+static void spread_neighbours(ranked *list, const neighbours *these, uint64_t *load) {
+    ranked by_count[BANKS];
+    uint32_t is_taken = 0;
+    memcpy(by_count, list + these->listed, these->codes * sizeof *list);
+    for (uint32_t i = 0; i < these->codes; i++) {
+        uint32_t best = BANKS;
+        for (uint32_t c = 0; c < these->codes; c++)
+            if (!(is_taken >> c & 1) &&
+                (best == BANKS ||
+                 load[(these->first_code + c) % BANKS] < load[(these->first_code + best) % BANKS]))
+                best = c;
+        is_taken |= 1u << best;
+        load[(these->first_code + best) % BANKS] += by_count[i].count;
+        list[these->listed + best] = by_count[i];
+    }
+}
+
+/* Changes the order inside runs, of codes that are close to each other only: frequent tokens stay together in caches.
+ * `places` has room for two for each run and one for every BANKS codes. */
+static void spread_over_banks(const fp_dict *dict, ranked *list, neighbours *places) {
+    uint64_t load[BANKS] = {0};
+    uint32_t count = 0, listed = 0;
+    for (uint32_t r = 0; r < dict->run_count; r++) {
+        const fp_run *run = &dict->runs[r];
+        for (uint32_t i = 0; i < run->count; i++, listed++) {
+            uint32_t code = run->first_code + i;
+            if (i == 0 || code % BANKS == 0) places[count++] = (neighbours){0, code, listed, 0};
+            places[count - 1].count += list[listed].count;
+            places[count - 1].codes++;
+        }
+    }
+    qsort(places, count, sizeof *places, by_neighbours_count);
+    for (uint32_t i = 0; i < count; i++) spread_neighbours(list, &places[i], load);
+}
+
 fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, int only_used,
                               uint32_t hot_codes, fastpair_codec codec, uint64_t seed,
                               const fastpair_allocator *allocator, fp_dict *dict, uint32_t *code_of_id,
@@ -89,8 +143,11 @@ fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, i
     ranked *list = fp_allocate(allocator, tokens->count, sizeof *list);
     /* A hot and a cold run for each length is the most there can be. */
     dict->runs = fp_allocate(allocator, 2 * FP_MAX_TOKEN, sizeof *dict->runs);
-    if (!list || !dict->runs) {
+    neighbours *places =
+        fp_allocate(allocator, tokens->count / BANKS + 2 * 2 * FP_MAX_TOKEN, sizeof *places);
+    if (!list || !dict->runs || !places) {
         fp_release(allocator, list);
+        fp_release(allocator, places);
         fp_dict_free(dict, allocator);
         return fp_fail_memory(error, tokens->count * (uint64_t)sizeof *list);
     }
@@ -109,6 +166,8 @@ fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, i
         for (uint32_t i = 0; i < count; i++) list[i].cold = 0;
         number_codes(dict, list, count);
     }
+    spread_over_banks(dict, list, places);
+    fp_release(allocator, places);
     dict->tokens = count;
     dict->bytes = fp_allocate(allocator, dict->bytes_size, 1);
     if (!dict->bytes) {

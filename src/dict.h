@@ -36,7 +36,8 @@ static inline int fp_reserves_hot(uint32_t hot_codes, uint32_t code_bits, uint32
     return code_bits >= 15 || (code_bits == 14 && max_token > 8);
 }
 
-/* Numbers tokens. `counts[id]` is how often each id occurs in the data at hand (frequency order inside a class).
+/* Numbers tokens. `counts[id]` is how often each id occurs in the data at hand (frequency order inside a class, but
+ * for neighbours).
  * With `only_used`, ids whose count is 0 get no code and the code width shrinks to what is left; otherwise every
  * token gets one. `hot_codes` is as in fastpair_compress_options. Class shift is fp_class_shift of the resulting
  * width. `code_of_id` (tokens->count entries) gets each id's code; FP_NO_CODE for those without one. At least one

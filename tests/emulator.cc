@@ -89,15 +89,18 @@ bool check_meeting(const lane_record *warp, uint32_t first_thread) {
 
 /* Works out the word that all lanes of a warp wait at. */
 void resolve(lane_record *warp, uint32_t number) {
-    uint32_t ballot = 0;
-    for (uint32_t i = 0; i < EMULATOR_LANES; i++)
+    uint32_t ballot = 0, any = 0;
+    for (uint32_t i = 0; i < EMULATOR_LANES; i++) {
         ballot |= (warp[i].word == EMULATE_BALLOT && warp[i].value) << i;
+        any |= warp[i].value;
+    }
     for (uint32_t i = 0; i < EMULATOR_LANES; i++) {
         uint32_t argument = warp[i].argument;
         switch (warp[i].word) {
         case EMULATE_SHFL_UP: warp[i].result = warp[i < argument ? i : i - argument].value; break;
         case EMULATE_SHFL: warp[i].result = warp[argument % EMULATOR_LANES].value; break;
         case EMULATE_BALLOT: warp[i].result = ballot; break;
+        case EMULATE_OR: warp[i].result = any; break;
         case EMULATE_SAME:
             warp[i].result = warp[0].value;
             if (warp[i].value != warp[0].value) {

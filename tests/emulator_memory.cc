@@ -218,6 +218,16 @@ void emulate_shared_store(uint8_t *at, const void *from, uint32_t size) {
     memcpy(at, from, size);
 }
 
+/* Adding needs no synchronisation with others that add; with whoever stores the word it does, so it counts as a
+ * read. */
+uint32_t emulate_shared_add(uint8_t *at, uint32_t value) {
+    uint32_t before, after;
+    emulate_shared_load(&before, at, sizeof before);
+    after = before + value;
+    memcpy(at, &after, sizeof after);
+    return before;
+}
+
 /* The bytes are as good as written from here on, but cannot be read before the copy is waited for. */
 void emulate_async_load(uint8_t *to, uint64_t from, int is_there) {
     lane_copies *mine = &copies[emulate_self.thread];

@@ -217,7 +217,7 @@ static void lay_out_group(const kernel_case *c, const emulated_variant *variant,
     image->group->slots = shape.slots;
     image->group->near = shape.near;
     image->group->split = shape.split;
-    image->group->staging = (largest + 30) / 16 * 16;
+    image->group->staging = FP_GPU_STAGING(largest);
     fp_gpu_wide_launch *wide = &image->parameters.wide;
     wide->groups = (uint64_t)(uintptr_t)image->group;
     wide->chunk_count = 1;
@@ -293,9 +293,9 @@ const char *case_run(const emulated_variant *variant, const case_layout *layout,
         blocks = 1 + layout->spare_blocks; /* warps take several batches in turn */
     }
     if (variant->code_bits) {
-        dynamic =
-            image->group->image_bytes +
-            warps * (FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + image->group->staging);
+        uint32_t warp_bytes =
+            FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + image->group->staging;
+        dynamic = FP_GPU_BLOCK_SHARED(image->group->image_bytes, warps, warp_bytes);
         blocks = 3 + layout->spare_blocks;
         parameters.wide.status = launch->status;
         parameters.wide.work[0] = fp_gpu_work_make(image->chunk, image->dict, launch->out,

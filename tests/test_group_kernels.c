@@ -82,8 +82,8 @@ static void test_lying_sidecar(void) {
 
 /* Codes behind the last token, of its class: assembled kernels take them for zeros. The class's end is the end. */
 static void test_codes_without_token(void) {
-    static const char *const names[] = {"assembled K8 b15 L16 FAR S4 T768",
-                                        "assembled K8 b15 L16 HOT S4 T1024"};
+    static const char *const names[] = {"assembled K8 b15 L16 FAR S8 T768",
+                                        "assembled K8 b15 L16 HOT S8 T1024"};
     for (uint32_t turn = 0; turn < 8; turn++) {
         static classes c;
         static forge f;

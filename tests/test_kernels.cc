@@ -326,7 +326,7 @@ static void check_variant(const emulated_variant *variant, uint32_t cases) {
 
 /* Positions of many batches, which take the scan several turns. */
 static void check_many_positions(uint32_t codes_per_lane, uint32_t count) {
-    emulated_variant variant = {"positions", codes_per_lane, 8, 16, 256, 0, 1, NULL, 0, FP_GPU_ROWS};
+    emulated_variant variant = {"positions", codes_per_lane, 8, 16, 256, 0, 1, NULL, 0, FP_GPU_SPLIT};
     kernel_case c;
     case_image image;
     case_make(&c, check_random(&random_state), 300, count, 16, CASE_MIXED);

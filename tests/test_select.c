@@ -149,14 +149,22 @@ static void test_assembled_choice(void) {
     fp_column_shape logs = in_classes(12, 16, 3600, 2800, 11, 3200);
     CHECK(is_assembled(choose(&logs, &h100), &logs, FP_GPU_SPLIT));
     CHECK_EQ(choose(&logs, &h100)->max_token, 16);
-    /* Nearly all tokens of one length: wider stores. */
-    fp_column_shape one_length = in_classes(12, 16, 3900, 3800, 15, 2000);
+    /* Long tokens: wider stores. Short ones with few that are long: those apart. */
+    CHECK_EQ(choose(&logs, &h100)->store_bytes, 8);
+    fp_column_shape words = in_classes(12, 16, 2500, 400, 4, 1600);
+    CHECK(is_assembled(choose(&words, &h100), &words, FP_GPU_RARE));
+    words.codes_by_length[15] = 100000;
+    CHECK(is_assembled(choose(&words, &h100), &words, FP_GPU_RARE));
+    words.codes_by_length[15] = 300000;
+    CHECK(is_assembled(choose(&words, &h100), &words, FP_GPU_SPLIT));
+    /* Nearly all tokens of one length: wider stores, also of short ones. */
+    fp_column_shape one_length = in_classes(12, 8, 3900, 0, 7, 2000);
     memset(one_length.codes_by_length, 0, sizeof one_length.codes_by_length);
-    one_length.codes_by_length[15] = 96, one_length.codes_by_length[1] = 4;
+    one_length.codes_by_length[7] = 96, one_length.codes_by_length[1] = 4;
     CHECK_EQ(choose(&one_length, &h100)->store_bytes, 8);
     one_length.codes_by_length[1] = 6;
     CHECK_EQ(choose(&one_length, &h100)->store_bytes, 4);
-    one_length.codes_by_length[15] = 12; /* few codes are no reason to take any length for the only one */
+    one_length.codes_by_length[7] = 12; /* few codes are no reason to take any length for the only one */
     CHECK_EQ(choose(&one_length, &h100)->store_bytes, 4);
     /* Too large for shared memory: the hot part there, or nothing. */
     for (uint32_t bits = 15; bits <= 16; bits++) {
@@ -212,9 +220,10 @@ static void test_assembled_devices(void) {
                     uint32_t warp =
                         plan.staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
                     CHECK(plan.warps <= kernel->threads / 32);
-                    CHECK(!plan.warps || plan.image_bytes + plan.warps * warp <= gpus[g]->shared_per_block);
+                    CHECK(!plan.warps || FP_GPU_BLOCK_SHARED(plan.image_bytes, plan.warps, warp) <=
+                                             gpus[g]->shared_per_block);
                     CHECK(plan.warps == 0 ||
-                          plan.staging >= shape.largest_batch[kernel->codes_per_lane] + 15);
+                          plan.staging >= shape.largest_batch[kernel->codes_per_lane] + FP_GPU_LINE - 1);
                     if (kernel->code_bits != bits || kernel->max_token < longest) CHECK_EQ(plan.warps, 0);
                 }
                 const fp_kernel *kernel = choose(&shape, gpus[g]);

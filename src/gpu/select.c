@@ -44,16 +44,16 @@ static uint32_t image_bytes(const fp_kernel *kernel, const fp_column_shape *shap
     uint32_t split = is_hot ? shape->hot_slots - (halves_of_4 ? shape->hot_above_4 : shape->hot_above_8)
                             : shape->slots - (halves_of_4 ? shape->above_4 : shape->above_8);
     if (split > near) split = near;
-    return fp_gpu_image_size(kernel->home, kernel->code_bits, kernel->max_token, near, split);
+    return fp_gpu_image_size(kernel->code_bits, kernel->max_token, near, split);
 }
 
 uint32_t fp_assembled_warps(const fp_kernel *kernel, const fastpair_gpu_info *gpu, uint32_t image_bytes,
                             uint32_t staging, uint32_t *shared) {
     uint32_t warp_bytes = staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
-    uint32_t room = image_bytes < gpu->shared_per_block ? gpu->shared_per_block - image_bytes : 0;
-    uint32_t warps = room / warp_bytes;
+    uint32_t least = FP_GPU_BLOCK_SHARED(image_bytes, 0, warp_bytes);
+    uint32_t warps = least < gpu->shared_per_block ? (gpu->shared_per_block - least) / warp_bytes : 0;
     if (warps > kernel->threads / 32) warps = kernel->threads / 32;
-    *shared = image_bytes + warps * warp_bytes;
+    *shared = FP_GPU_BLOCK_SHARED(image_bytes, warps, warp_bytes);
     return warps;
 }
 
@@ -66,26 +66,35 @@ fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_sha
         (kernel->home == FP_GPU_HOT && !shape->hot_slots))
         return plan;
     plan.image_bytes = image_bytes(kernel, shape);
-    /* Wherever in 16 bytes a batch begins, it fits. */
-    plan.staging = (largest + 30) / 16 * 16;
+    plan.staging = FP_GPU_STAGING(largest);
     uint32_t shared;
     plan.warps = fp_assembled_warps(kernel, gpu, plan.image_bytes, plan.staging, &shared);
     return plan;
+}
+
+/* Codes of tokens longer than 8 bytes, of 100. */
+static uint32_t long_share(const fp_column_shape *shape) {
+    uint64_t codes = count_codes(shape), longer = 0;
+    for (int i = 8; i < 16; i++) longer += shape->codes_by_length[i];
+    return codes ? (uint32_t)(longer * 100 / codes) : 0;
 }
 
 /* An estimate of the rate, only good for comparing kernels on one column: warps in flight hide latency up to a
  * point, and what the tokens are like decides about the rest. The numbers are fitted to an H200. */
 static uint32_t estimate(const fp_kernel *kernel, const fp_column_shape *shape,
                          const fp_assembled_plan *plan) {
-    uint32_t many_codes = kernel->codes_per_lane == 32, enough = many_codes ? 10 : 24;
+    uint32_t lane_codes = kernel->codes_per_lane, enough = lane_codes == 32 ? 12 : lane_codes == 8 ? 20 : 24;
     uint32_t rate = 1000 * (plan->warps < enough ? plan->warps : enough) / enough;
-    if (kernel->home == FP_GPU_FAR) return has_one_length(shape) && kernel->codes_per_lane % 2 ? 760 : 740;
-    if (kernel->home == FP_GPU_HOT) return 55 * plan->warps / 2;
-    if (many_codes) rate += kernel->max_token == 16 ? 60 : fp_mean_token(shape) < 550 ? 100 : 0;
-    if (!many_codes && kernel->max_token == 8 && fp_mean_token(shape) >= 550) rate += 60;
-    if (kernel->store_bytes == 8) rate = has_one_length(shape) ? rate + 300 : rate - 150;
-    if (kernel->home == FP_GPU_ROWS) rate -= 100;
-    return rate;
+    int long_tokens = kernel->max_token == 16, one_length = has_one_length(shape);
+    if (kernel->home == FP_GPU_FAR) return 500;
+    if (kernel->home == FP_GPU_HOT && lane_codes == 8) rate -= 100;
+    if (one_length) return kernel->store_bytes == 8 ? rate + (lane_codes % 2 ? 600 : 300) : rate;
+    if (lane_codes % 2) rate -= 100;
+    if (kernel->home == FP_GPU_RARE) return long_share(shape) < 18 ? rate + 200 : rate - 100;
+    /* Wide stores are worth their instructions where there is much to store. */
+    if (lane_codes >= 16 && kernel->store_bytes == 8)
+        return long_tokens && fp_mean_token(shape) >= 550 ? rate + 100 : rate - 100;
+    return lane_codes == 32 ? rate + 60 : rate;
 }
 
 static int serves(const fp_kernel *kernel, const fp_column_shape *shape) {

@@ -4,7 +4,8 @@
  * A warp takes a batch of 32 * K codes, and a lane K codes that follow each other. The trick: a lane puts its
  * tokens together in registers and stores whole aligned words, so that what the paper's decoder does with
  * sixteen stores takes two or three. A block stays on its multiprocessor, copies the dictionary there once
- * and goes through many batches; while it works on one, the codes of the next are on their way. Refuses,
+ * and goes through many batches, which its warps take as they get free; while a warp works on one, the codes
+ * of the next are on their way. Refuses,
  * writing nothing: a batch with a code behind the dictionary's last class, one that does not end where the
  * next one begins, one larger than the host was told. */
 #ifndef FP_GPU_ASSEMBLED_CUH
@@ -28,9 +29,18 @@ template <int K, int BITS, int L, int D, int S> struct assembled_shape {
         code_bytes = FP_GPU_CODE_BUFFER(K, BITS),
         class_shift = FP_GPU_CLASS_SHIFT(BITS),
         token_words = L / 4,
-        unit_words = S / 4,
-        units = L / S,
+        /* Batches that a warp takes at a time: fewer codes than 1024 are not worth the taking. */
+        run = K < 32 ? 32 / K : 1,
     };
+};
+
+/* What a lane stores at once. */
+template <int S> struct assembled_unit;
+template <> struct assembled_unit<4> {
+    typedef uint32_t type;
+};
+template <> struct assembled_unit<8> {
+    typedef uint64_t type;
 };
 
 /* ---------------------------------------------------------------- where things are */
@@ -148,11 +158,22 @@ template <class shape, int K, int BITS> DEVICE void assembled_cut(uint32_t left,
     }
 }
 
+/* In which steps the warp meets tokens of more than 8 bytes. */
+DEVICE uint32_t assembled_step_bit(int k) { return 1u << (k / 4 + 8 * (k % 4)); }
+
+template <int K> DEVICE uint32_t assembled_long_steps(const uint32_t *lengths) {
+    static_assert(K <= 32, "a bit for each step");
+    uint32_t mine = 0;
+    /* Byte i of word w is the length of token 4 w + i, less one: above 7 if bit 3 is set. */
+    UNROLL for (int w = 0; w < (K + 3) / 4; w++) mine |= (lengths[w] & 0x08080808u) >> 3 << w;
+    return warp_or(mine);
+}
+
 /* measure: lengths of the K tokens, a byte each, four to a word; a length follows from the class of a code.
  * Returns whether a code is behind the last class. */
-template <class shape, int K, int BITS, int L>
+template <class shape, int K, int BITS, int L, int D>
 DEVICE int assembled_measure(const assembled_dict *dict, const uint32_t *words, uint32_t left,
-                             uint32_t *lengths) {
+                             uint32_t *lengths, uint32_t *long_steps) {
     enum { class_bits = BITS - shape::class_shift };
     uint32_t all = 0, largest = 0;
     UNROLL for (int k = 0; k < K; k++) {
@@ -167,6 +188,7 @@ DEVICE int assembled_measure(const assembled_dict *dict, const uint32_t *words, 
     } else if (dict->slots < 1u << BITS) {
         UNROLL for (int k = 0; k < K; k++) largest = greatest(largest, assembled_bits(words, k * BITS, BITS));
     }
+    if (D == FP_GPU_RARE) *long_steps = assembled_long_steps<K>(lengths);
     UNROLL for (int i = 0; i < (K + 3) / 4; i++) {
         lengths[i] += 0x01010101u;
         /* Bytes that stand for no token. */
@@ -188,7 +210,7 @@ template <int K> DEVICE uint32_t assembled_sum(const uint32_t *lengths) {
     return sum;
 }
 
-/* Halves of a token from shared memory: L / 2 bytes each. */
+/* Half a token from shared memory: L / 2 bytes. */
 template <int L> DEVICE void assembled_half(const uint8_t *at, uint32_t *words) {
     if (L == 8) {
         words[0] = shared_load4(at);
@@ -199,138 +221,163 @@ template <int L> DEVICE void assembled_half(const uint8_t *at, uint32_t *words) 
     }
 }
 
-/* A row from shared or global memory. */
-template <int L> DEVICE void assembled_row(const uint8_t *near_at, uint64_t far_at, uint32_t *words) {
-    if (L == 8) {
-        uint64_t row = near_at ? shared_load8(near_at) : global_load8(far_at);
-        words[0] = (uint32_t)row;
-        words[1] = (uint32_t)(row >> 32);
-    } else {
-        fp_words4 row = near_at ? shared_load16(near_at) : global_load16(far_at);
-        UNROLL for (int i = 0; i < L / 4; i++) words[i] = row.word[i];
-    }
-}
-
 /* Token k: L bytes, zero-padded. */
 template <int BITS, int L, int D>
 DEVICE void assembled_token(const assembled_dict *dict, const uint32_t *words, int k, uint32_t *token) {
     enum { row_scale = L == 16 ? 4 : 3, half_scale = row_scale - 1 };
-    if (D == FP_GPU_ROWS) {
-        assembled_row<L>(dict->tokens + assembled_scaled<BITS>(words, k, row_scale), 0, token);
-    } else if (D == FP_GPU_FAR) {
-        assembled_row<L>(0, dict->cold + assembled_scaled<BITS>(words, k, row_scale), token);
-    } else {
-        uint32_t at = assembled_scaled<BITS>(words, k, half_scale);
-        if (D == FP_GPU_SPLIT || at < dict->near << half_scale) {
-            UNROLL for (int i = L / 8; i < L / 4; i++) token[i] = 0;
-            assembled_half<L>(dict->tokens + at, token);
-            if (at >= dict->split << half_scale) assembled_half<L>(dict->halves + at, token + L / 8);
+    if (D == FP_GPU_FAR) {
+        uint64_t at = dict->cold + assembled_scaled<BITS>(words, k, row_scale);
+        fp_words4 row = {{0, 0, 0, 0}};
+        if (L == 8) {
+            uint64_t eight = global_load8(at);
+            row.word[0] = (uint32_t)eight;
+            row.word[1] = (uint32_t)(eight >> 32);
         } else {
-            assembled_row<L>(0, dict->cold + 2 * (uint64_t)at, token);
+            row = global_load16(at);
         }
+        UNROLL for (int i = 0; i < L / 4; i++) token[i] = row.word[i];
+        return;
+    }
+    uint32_t at = assembled_scaled<BITS>(words, k, half_scale), split = dict->split << half_scale;
+    if (D == FP_GPU_HOT) {
+        near_or_far<L>(dict->tokens, dict->halves, dict->cold, at, dict->near << half_scale, split, token);
+    } else {
+        UNROLL for (int i = L / 8; i < L / 4; i++) token[i] = 0;
+        assembled_half<L>(dict->tokens + at, token);
+        if (at >= split) assembled_half<L>(dict->halves + at, token + L / 8);
     }
 }
 
 /* What a lane has after its last token: bytes that do not fill a unit. */
-template <class shape> struct assembled_rest {
-    uint32_t word[shape::unit_words];
-    uint32_t at;  /* where the unit belongs, in shared memory */
-    uint32_t end; /* where the lane's bytes end */
+template <class unit> struct assembled_rest {
+    unit pending;
+    uint32_t end; /* where the lane's bytes end, in shared memory */
 };
 
-DEVICE void assembled_store(uint8_t *at, const uint32_t *unit, int words) {
-    if (words == 1)
-        shared_store4(at, unit[0]);
-    else
-        shared_store8(at, (uint64_t)unit[words - 1] << 32 | unit[0]);
+/* Puts a token of WORDS words, zero-padded, behind what the lane has, and stores all units that are full. */
+template <int WORDS>
+DEVICE void assembled_put(uint8_t *shared, const uint32_t *token, uint32_t length,
+                          assembled_rest<uint32_t> *rest) {
+    uint32_t shift = rest->end * 8, at = rest->end & ~3u, unit[WORDS + 1];
+    unit[0] = rest->pending | funnel_left(0, token[0], shift);
+    UNROLL for (int i = 1; i < WORDS; i++) unit[i] = funnel_left(token[i - 1], token[i], shift);
+    unit[WORDS] = funnel_left(token[WORDS - 1], 0, shift);
+    rest->end += length;
+    rest->pending = unit[0];
+    UNROLL for (uint32_t u = 0; u < WORDS; u++) {
+        int full = rest->end - at >= 4 * u + 4;
+        if (full) shared_store4(shared + at + 4 * u, unit[u]);
+        rest->pending = full ? unit[u + 1] : rest->pending;
+    }
+}
+
+template <int WORDS>
+DEVICE void assembled_put(uint8_t *shared, const uint32_t *token, uint32_t length,
+                          assembled_rest<uint64_t> *rest) {
+    uint32_t shift = rest->end * 8 & 63, at = rest->end & ~7u;
+    uint64_t unit[WORDS / 2 + 1];
+    unit[0] = rest->pending;
+    UNROLL for (int i = 0; i < WORDS / 2; i++) {
+        uint64_t half = (uint64_t)token[2 * i + 1] << 32 | token[2 * i];
+        unit[i] |= half << shift;
+        unit[i + 1] = shift_right64(half, 64 - shift);
+    }
+    rest->end += length;
+    rest->pending = unit[0];
+    UNROLL for (uint32_t u = 0; u < WORDS / 2; u++) {
+        int full = rest->end - at >= 8 * u + 8;
+        if (full) shared_store8(shared + at + 8 * u, unit[u]);
+        rest->pending = full ? unit[u + 1] : rest->pending;
+    }
 }
 
 /* assemble: this lane's tokens, from byte `position` of shared memory on. All units that they fill are
  * stored; the first one lacks what the lane below has of it. */
-template <class shape, int K, int BITS, int L, int D>
-DEVICE assembled_rest<shape> assembled_assemble(const assembled_dict *dict, const uint32_t *words,
-                                                const uint32_t *lengths, uint32_t position, uint8_t *shared) {
+template <class shape, class unit, int K, int BITS, int L, int D>
+DEVICE assembled_rest<unit> assembled_assemble(const assembled_dict *dict, const uint32_t *words,
+                                               const uint32_t *lengths, uint32_t long_steps,
+                                               uint32_t position, uint8_t *shared) {
     /* Tokens from global memory take long to come: they are asked for while those before them are put
      * together. From shared memory it makes no difference. */
-    enum { TW = shape::token_words, UW = shape::unit_words, S = 4 * UW, ahead = D == FP_GPU_HOT ? 2 : 0 };
-    uint32_t tokens[K][TW];
-    assembled_rest<shape> rest;
-    UNROLL for (int i = 0; i < UW; i++) rest.word[i] = 0;
-    rest.end = position;
-    rest.at = position & ~(S - 1u);
+    enum { ahead = D == FP_GPU_HOT ? 4 : 0 };
+    uint32_t tokens[K][shape::token_words];
+    assembled_rest<unit> rest = {0, position};
     UNROLL for (int k = 0; k < ahead; k++) assembled_token<BITS, L, D>(dict, words, k, tokens[k]);
     UNROLL for (int k = 0; k < K; k++) {
-        const uint32_t *token = tokens[k];
-        uint32_t moved[TW + UW];
-        if (k + ahead < K) assembled_token<BITS, L, D>(dict, words, k + ahead, tokens[(k + ahead) % K]);
-        uint32_t shift = rest.end * 8;
-        moved[0] = funnel_left(0, token[0], shift);
-        UNROLL for (int i = 1; i < TW; i++) moved[i] = funnel_left(token[i - 1], token[i], shift);
-        moved[TW] = funnel_left(token[TW - 1], 0, shift);
-        if (UW == 2) {
-            int odd = rest.end & 4; /* the token begins in the unit's second word */
-            moved[TW + UW - 1] = odd ? moved[TW] : 0;
-            UNROLL for (int i = TW; i > 0; i--) moved[i] = odd ? moved[i - 1] : moved[i];
-            moved[0] = odd ? 0 : moved[0];
+        uint32_t length = byte_of(lengths[k / 4], k % 4), *token = tokens[k];
+        if (D == FP_GPU_RARE) {
+            /* An access by no lane takes as long as any other, so the warp goes around those for second
+             * halves where it can. */
+            uint32_t at = assembled_scaled<BITS>(words, k, 3);
+            assembled_half<16>(dict->tokens + at, token);
+            if (long_steps & assembled_step_bit(k)) {
+                token[2] = token[shape::token_words - 1] = 0;
+                if (at >= dict->split << 3) assembled_half<16>(dict->halves + at, token + 2);
+                assembled_put<4>(shared, token, length, &rest);
+            } else {
+                assembled_put<2>(shared, token, length, &rest);
+            }
+        } else {
+            if (k + ahead < K) assembled_token<BITS, L, D>(dict, words, k + ahead, tokens[(k + ahead) % K]);
+            assembled_put<shape::token_words>(shared, token, length, &rest);
         }
-        UNROLL for (int i = 0; i < UW; i++) moved[i] |= rest.word[i];
-        rest.end += byte_of(lengths[k / 4], k % 4);
-        uint32_t filled = rest.end - rest.at;
-        UNROLL for (int i = 0; i < UW; i++) rest.word[i] = moved[i];
-        UNROLL for (int u = 0; u < shape::units; u++) {
-            int full = filled >= (uint32_t)(u + 1) * S;
-            if (full) assembled_store(shared + rest.at + u * S, moved + u * UW, UW);
-            UNROLL for (int i = 0; i < UW; i++) rest.word[i] = full ? moved[(u + 1) * UW + i] : rest.word[i];
-        }
-        rest.at = rest.end & ~(S - 1u);
     }
     return rest;
 }
 
-/* join: units that two lanes share. `last` is the last lane with codes. A lane that has all its codes fills a
- * unit, so its first unit is stored already; only the last lane's may still be its rest. */
-template <class shape>
-DEVICE void assembled_join(uint8_t *shared, uint32_t position, uint32_t last, assembled_rest<shape> rest) {
-    enum { UW = shape::unit_words };
-    uint32_t first = position & ~(4u * UW - 1), below[UW];
-    UNROLL for (int i = 0; i < UW; i++) below[i] = warp_shfl_up(rest.word[i], 1);
-    if (lane() > 0 && lane() <= last && position != first) {
-        UNROLL for (int i = 0; i < UW; i++) {
-            uint32_t stored = rest.at != first ? shared_load4(shared + first + 4 * i) : rest.word[i];
-            rest.word[i] = rest.at != first ? rest.word[i] : stored | below[i];
-            below[i] |= stored;
-        }
-        if (rest.at != first) assembled_store(shared + first, below, UW);
-    }
-    if (lane() == last && rest.end != rest.at) assembled_store(shared + rest.at, rest.word, UW);
+/* Units in shared memory, and the one of the lane below. */
+DEVICE void assembled_store(uint8_t *at, uint32_t unit) { shared_store4(at, unit); }
+DEVICE void assembled_store(uint8_t *at, uint64_t unit) { shared_store8(at, unit); }
+DEVICE void assembled_load(const uint8_t *at, uint32_t *unit) { *unit = shared_load4(at); }
+DEVICE void assembled_load(const uint8_t *at, uint64_t *unit) { *unit = shared_load8(at); }
+DEVICE uint32_t assembled_below(uint32_t unit) { return warp_shfl_up(unit, 1); }
+DEVICE uint64_t assembled_below(uint64_t unit) {
+    uint32_t low = warp_shfl_up((uint32_t)unit, 1), high = warp_shfl_up((uint32_t)(unit >> 32), 1);
+    return (uint64_t)high << 32 | low;
 }
 
-/* drain: `total` bytes from `from` to `out`, which have the same distance from a 16-byte boundary. Single
+/* join: units that two lanes share. `last` is the last lane with codes. A lane that has all its codes fills a
+ * unit, so its first unit is stored already; only the last lane's may still be its rest. */
+template <class unit>
+DEVICE void assembled_join(uint8_t *shared, uint32_t position, uint32_t last, assembled_rest<unit> rest) {
+    uint32_t inside = ~((uint32_t)sizeof(unit) - 1), first = position & inside, at = rest.end & inside;
+    unit below = assembled_below(rest.pending), stored;
+    if (lane() > 0 && lane() <= last && position != first) {
+        if (at == first) {
+            rest.pending |= below;
+        } else {
+            assembled_load(shared + first, &stored);
+            assembled_store(shared + first, stored | below);
+        }
+    }
+    if (lane() == last && rest.end != at) assembled_store(shared + at, rest.pending);
+}
+
+/* drain: `total` bytes from `from` to `out`, which have the same distance from a 32-byte boundary. Single
  * bytes up to the first boundary and behind the last one, so that no other batch's bytes are touched. */
 DEVICE void assembled_drain(const uint8_t *from, uint64_t out, uint32_t total) {
-    uint32_t head = least((0u - (uint32_t)out) & 15, total), body = (total - head) & ~15u, tail = head + body;
+    uint32_t head = least((0u - (uint32_t)out) & 31, total), body = (total - head) & ~31u;
     bulk_store(out + head, from + head, body);
-    uint32_t i = lane() & 15;
-    if (lane() < 16 ? i < head : i < total - tail) {
-        uint32_t at = lane() < 16 ? i : tail + i;
-        global_store1(out + at, shared_load1(from + at));
-    }
+    uint32_t behind = head + body + lane();
+    if (lane() < head) global_store1(out + lane(), shared_load1(from + lane()));
+    if (behind < total) global_store1(out + behind, shared_load1(from + behind));
 }
 
 /* ---------------------------------------------------------------- the whole */
 
 /* One batch whose codes have come. `staging` is the warp's buffer in shared memory, `room` its size. Returns
  * the bits for the status word, the same in all lanes. */
-template <class shape, int K, int BITS, int L, int D>
+template <class shape, class unit, int K, int BITS, int L, int D>
 DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *words,
                                  const assembled_batch *batch, uint8_t *shared, uint32_t staging,
                                  uint32_t room) {
-    uint32_t lengths[(K + 3) / 4], bad = 0;
-    if (warp_ballot(assembled_measure<shape, K, BITS, L>(dict, words, batch->left, lengths)))
-        bad = FP_GPU_BAD_CODE;
+    uint32_t lengths[(K + 3) / 4], bad = 0, long_steps = 0;
+    int behind = assembled_measure<shape, K, BITS, L, D>(dict, words, batch->left, lengths, &long_steps);
+    if (warp_ballot(behind)) bad = FP_GPU_BAD_CODE;
     uint32_t own = assembled_sum<K>(lengths), sum = warp_inclusive_sum(own), total = warp_shfl(sum, 31);
     uint32_t place = chunk_position(batch->place), begin = warp_shfl(place, 0), end = warp_shfl(place, 1);
-    uint32_t moved = ((uint32_t)batch->out + begin) & 15;
+    /* As far into a line in shared memory as in global memory: a copy then reads no line twice. */
+    uint32_t moved = ((uint32_t)batch->out + begin - staging) & (FP_GPU_LINE - 1);
     /* The one check that keeps every write inside the chunk, and finds any lie about positions. */
     if (end > batch->end || begin > end || end - begin != total || (batch->in_chunk == 0 && begin != 0))
         bad |= FP_GPU_BAD_SIDECAR;
@@ -340,9 +387,9 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
     bulk_wait_read(); /* the batch before may still be on its way out of the buffer */
     warp_sync();
     uint32_t position = staging + moved + sum - own;
-    assembled_rest<shape> rest =
-        assembled_assemble<shape, K, BITS, L, D>(dict, words, lengths, position, shared);
-    assembled_join<shape>(shared, position, batch->left < shape::codes ? (batch->left - 1) / K : 31, rest);
+    assembled_rest<unit> rest = assembled_assemble<shape, unit, K, BITS, L, D>(dict, words, lengths, long_steps,
+                                                                               position, shared);
+    assembled_join(shared, position, batch->left < shape::codes ? (batch->left - 1) / K : 31, rest);
     bulk_fence();
     warp_sync(); /* units were written by one lane and are read by another */
     assembled_drain(shared + staging + moved, batch->out + begin, total);
@@ -364,10 +411,12 @@ template <int BITS, int L> DEVICE assembled_dict assembled_open(const fp_gpu_gro
     return dict;
 }
 
-/* A kernel: each warp takes every n-th batch of the group that its row of blocks works on. */
+/* A kernel. Of the batches that a row of blocks works on, each block has every n-th, and its warps take them
+ * in turn, a run at a time: `next_run` in shared memory is what the next warp takes. */
 template <int K, int BITS, int L, int D, int S>
 DEVICE void assembled_kernel(const fp_gpu_wide_launch *launch) {
     typedef assembled_shape<K, BITS, L, D, S> shape;
+    typedef typename assembled_unit<S>::type unit;
     SHARED_DYNAMIC_BYTES(shared);
     const fp_gpu_share *share = &launch->shares[block_y()];
     uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
@@ -376,12 +425,16 @@ DEVICE void assembled_kernel(const fp_gpu_wide_launch *launch) {
     assembled_dict dict = assembled_open<BITS, L>(&group, shared);
     uint32_t buffers = group.image_bytes + warp * (shape::code_bytes + group.staging);
     uint8_t *codes = shared + buffers;
+    uint8_t *next_run = shared + group.image_bytes + warps * (shape::code_bytes + group.staging);
     if (lane() < 4) shared_store4(codes + shape::batch_bytes + 4 * lane(), 0);
+    if (thread_in_block() == 0) shared_store4(next_run, warps);
+    uint32_t mine = warp * shape::run, bad = 0, chunk = 0;
+    uint32_t number = share->first_batch + block_x() + mine * share->blocks;
+    int is_there = number < share->end_batch;
+    assembled_batch next = assembled_batch();
+    if (is_there) next = assembled_fetch<shape, BITS>(launch, number, &chunk, codes);
     block_sync(); /* the dictionary was written by all warps */
-    uint32_t number = share->first_batch + warp * share->blocks + block_x(), bad = 0, chunk = 0;
-    if (number >= share->end_batch) return;
-    assembled_batch next = assembled_fetch<shape, BITS>(launch, number, &chunk, codes);
-    do {
+    while (is_there) {
         uint32_t words[shape::lane_words + 1];
         assembled_batch batch = next;
         async_wait();
@@ -389,11 +442,18 @@ DEVICE void assembled_kernel(const fp_gpu_wide_launch *launch) {
         assembled_input<shape>(codes, words);
         if (batch.left < shape::codes) assembled_cut<shape, K, BITS>(batch.left, words);
         warp_sync(); /* and are overwritten */
-        number += share->blocks * warps;
-        if (number < share->end_batch) next = assembled_fetch<shape, BITS>(launch, number, &chunk, codes);
-        bad |= assembled_decode<shape, K, BITS, L, D>(&dict, words, &batch, shared,
-                                                      buffers + shape::code_bytes, group.staging);
-    } while (number < share->end_batch);
+        mine += 1;
+        if (mine % shape::run == 0) {
+            uint32_t run = 0;
+            if (lane() == 0) run = shared_add4(next_run, 1);
+            mine = warp_shfl(run, 0) * shape::run;
+        }
+        number = share->first_batch + block_x() + mine * share->blocks;
+        is_there = number < share->end_batch;
+        if (is_there) next = assembled_fetch<shape, BITS>(launch, number, &chunk, codes);
+        bad |= assembled_decode<shape, unit, K, BITS, L, D>(&dict, words, &batch, shared,
+                                                            buffers + shape::code_bytes, group.staging);
+    }
     bulk_wait();
     if (bad && lane() == 0) report(launch->status, bad);
 }

@@ -10,8 +10,8 @@
 
 /* Where a kernel has its tokens. */
 typedef enum fp_gpu_home {
-    FP_GPU_ROWS,  /* shared memory, `longest` bytes each */
     FP_GPU_SPLIT, /* shared memory: first halves of all, second halves from the first token on that has one */
+    FP_GPU_RARE,  /* the same, for columns in which tokens with second halves are rare */
     FP_GPU_HOT,   /* the hot part as with SPLIT, the others in global memory */
     FP_GPU_FAR    /* global memory */
 } fp_gpu_home;
@@ -27,9 +27,8 @@ typedef struct fp_gpu_image {
 } fp_gpu_image;
 
 /* Bytes of an image with `near` slots, of which those from `split` on have second halves. */
-static inline uint32_t fp_gpu_image_size(fp_gpu_home home, uint32_t code_bits, uint32_t longest,
-                                         uint32_t near, uint32_t split) {
-    uint32_t tokens = home == FP_GPU_ROWS ? longest * near : longest / 2 * (near + near - split);
+static inline uint32_t fp_gpu_image_size(uint32_t code_bits, uint32_t longest, uint32_t near, uint32_t split) {
+    uint32_t tokens = longest / 2 * (near + near - split);
     return ((uint32_t)FP_GPU_CLASS_TABLE(code_bits) + tokens + 15) / 16 * 16;
 }
 
@@ -45,10 +44,9 @@ static inline fp_gpu_image fp_gpu_image_shape(fp_gpu_home home, uint32_t code_bi
     fp_gpu_image image = {home, code_bits, longest, 0, 0, 0, 0};
     image.slots = fp_gpu_image_slots(code_bits, slots);
     image.near = home == FP_GPU_FAR ? 0 : home == FP_GPU_HOT ? hot : image.slots;
-    image.split = home == FP_GPU_ROWS ? image.near : 0;
     while (image.split < image.near && image.split < slots && lengths[image.split] <= longest / 2)
         image.split++;
-    image.bytes = fp_gpu_image_size(home, code_bits, longest, image.near, image.split);
+    image.bytes = fp_gpu_image_size(code_bits, longest, image.near, image.split);
     return image;
 }
 
@@ -63,10 +61,6 @@ static inline void fp_gpu_image_write(const fp_gpu_image *shape, const uint8_t (
         image[i / 2] |= (uint8_t)(nibble << i % 2 * 4);
     }
     for (uint32_t i = 0; i < shape->near && i < slots; i++) {
-        if (shape->home == FP_GPU_ROWS) {
-            memcpy(tokens + shape->longest * i, rows[i], shape->longest);
-            continue;
-        }
         memcpy(tokens + half * i, rows[i], half);
         if (i >= shape->split) memcpy(tokens + half * (shape->near + i - shape->split), rows[i] + half, half);
     }

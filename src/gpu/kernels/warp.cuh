@@ -22,9 +22,10 @@ typedef struct fp_words4 {
 
 #define DEVICE                     static __device__ __forceinline__
 #define UNROLL                     _Pragma("unroll")
-/* Memory of the block, 16-byte aligned: of a size known to the compiler, or what the launch asked for. */
+/* Memory of the block: of a size known to the compiler, 16-byte aligned, or what the launch asked for, from the
+ * beginning of a line on. */
 #define SHARED_BYTES(name, bytes)  __shared__ __align__(16) uint8_t name[bytes]
-#define SHARED_DYNAMIC_BYTES(name) extern __shared__ __align__(16) uint8_t name[]
+#define SHARED_DYNAMIC_BYTES(name) extern __shared__ __align__(FP_GPU_LINE) uint8_t name[]
 
 /* ---------------------------------------------------------------- where am I */
 DEVICE uint32_t lane(void) { return threadIdx.x & 31; }
@@ -44,6 +45,8 @@ DEVICE uint32_t warp_shfl_up(uint32_t value, uint32_t distance) {
 DEVICE uint32_t warp_shfl(uint32_t value, uint32_t from) { return __shfl_sync(ALL_LANES, value, from); }
 /* Bit i is set where lane i's condition holds. */
 DEVICE uint32_t warp_ballot(int condition) { return __ballot_sync(ALL_LANES, condition); }
+/* Bits that are set in any lane's value. */
+DEVICE uint32_t warp_or(uint32_t value) { return __reduce_or_sync(ALL_LANES, value); }
 /* A value that is the same in all lanes, in a form that tells the compiler so: what it decides is then
  * decided once for the warp, and addresses made of it are kept once. */
 DEVICE uint32_t warp_same(uint32_t value) { return __shfl_sync(ALL_LANES, value, 0); }
@@ -61,6 +64,12 @@ DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
 /* The upper word of high:low << shift; of shift, the lowest five bits count. */
 DEVICE uint32_t funnel_left(uint32_t low, uint32_t high, uint32_t shift) {
     return __funnelshift_l(low, high, shift);
+}
+/* value >> shift, 0 <= shift <= 64 */
+DEVICE uint64_t shift_right64(uint64_t value, uint32_t shift) {
+    uint64_t shifted;
+    asm("shr.u64 %0, %1, %2;" : "=l"(shifted) : "l"(value), "r"(shift));
+    return shifted;
 }
 DEVICE uint32_t byte_of(uint32_t value, uint32_t i) { return __byte_perm(value, 0, 0x4440 + i); }
 /* sum plus the four bytes of value */
@@ -109,6 +118,39 @@ DEVICE void shared_store4(uint8_t *at, uint32_t value) { *(uint32_t *)at = value
 DEVICE void shared_store8(uint8_t *at, uint64_t value) { *(uint64_t *)at = value; }
 DEVICE void shared_store16(uint8_t *at, fp_words4 value) {
     *(uint4 *)at = make_uint4(value.word[0], value.word[1], value.word[2], value.word[3]);
+}
+/* Adds to a word that other lanes add to as well; returns what it was before. */
+DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) { return atomicAdd((unsigned int *)at, value); }
+
+/* ---------------------------------------------------------------- either memory */
+/* A row of L bytes, 8 or 16, at `at` bytes into the first halves: if that is below `near_end`, its first half from
+ * shared memory and, from `split` on, its second half, else zeros; further up, all of it from global memory. Without
+ * a branch, so that several rows can be on their way. */
+template <int L>
+DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_rows, uint32_t at,
+                        uint32_t near_end, uint32_t split, uint32_t *row) {
+    uint32_t first = (uint32_t)__cvta_generic_to_shared(firsts + at);
+    uint32_t second = (uint32_t)__cvta_generic_to_shared(seconds + at);
+    uint64_t far_at = far_rows + 2 * (uint64_t)at;
+    if (L == 16) {
+        asm volatile("{\n\t.reg .pred near, both;\n\t"
+                     "setp.lt.u32 near, %4, %5;\n\tsetp.ge.and.u32 both, %4, %6, near;\n\t"
+                     "mov.u32 %2, 0;\n\tmov.u32 %3, 0;\n\t"
+                     "@near ld.shared.v2.u32 {%0, %1}, [%7];\n\t"
+                     "@both ld.shared.v2.u32 {%2, %3}, [%8];\n\t"
+                     "@!near ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%9];\n\t}"
+                     : "=&r"(row[0]), "=&r"(row[1]), "=&r"(row[L / 8]), "=&r"(row[L / 4 - 1])
+                     : "r"(at), "r"(near_end), "r"(split), "r"(first), "r"(second), "l"(far_at));
+    } else {
+        asm volatile("{\n\t.reg .pred near, both;\n\t"
+                     "setp.lt.u32 near, %2, %3;\n\tsetp.ge.and.u32 both, %2, %4, near;\n\t"
+                     "mov.u32 %1, 0;\n\t"
+                     "@near ld.shared.u32 %0, [%5];\n\t"
+                     "@both ld.shared.u32 %1, [%6];\n\t"
+                     "@!near ld.global.nc.v2.u32 {%0, %1}, [%7];\n\t}"
+                     : "=&r"(row[0]), "=&r"(row[1])
+                     : "r"(at), "r"(near_end), "r"(split), "r"(first), "r"(second), "l"(far_at));
+    }
 }
 
 /* ---------------------------------------------------------------- copies that go on by themselves */
