@@ -162,7 +162,16 @@ def test_counters():
     text = ('==PROF== Connected to process 1\n"ID","Kernel Name","gpu__time_duration.sum","l1tex__data_pipe_lsu_wavefronts.sum","dram__throughput.avg.pct_of_peak_sustained_elapsed"\n'
             '"","","ns","","%"\n"0","fp_x_k6","1,000","2,000,000","40"\n"1","fp_x_k6","3,000","1,000","80"\n')
     line = counters.summarise(counters.parse(text))
-    check(line == {"launches": 2, "duration_ns": 4000, "wavefronts": 2001000, "dram": 70.0}, f"ncu's table is read: {line}")
+    check(line == {"launches": 2, "duration_ns": 4000, "wavefronts": 2001000, "dram": 70.0}, f"ncu's raw page is read: {line}")
+    # As ncu prints it without --page raw: a row a metric, and here two tables in one output.
+    table = '"ID","Process ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value"\n'
+    row = '"0","683","fp_assembled_k16_b16_l16_HOT_s4_t768","Command line profiler metrics","{}","","{}"\n'
+    text = "==PROF== Connected\n" + table + row.format("l1tex__data_pipe_lsu_wavefronts.sum", "152,162,572") + "==PROF== Connected\n" + table + \
+        row.format("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", "86.44")
+    rows = counters.parse(text)
+    check(len(rows) == 1 and counters.summarise(rows) == {"launches": 1, "wavefronts": 152162572, "l1_pipe": 86.44}, f"ncu's other pages are read: {rows}")
+    check(rows[0]["Kernel Name"].lower() == counters.function_of("assembled K16 b16 L16 HOT S4 T768"), "an assembled kernel is known by its function")
+    check(counters.function_of("staged K6 W8 H1 T256 B4") == "fp_staged_k6_w8_h1_t256_b4", "and so is a staged one")
     try:
         counters.parse("==ERROR== no permission\n")
         check(False, "no table is an error")
