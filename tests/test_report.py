@@ -18,7 +18,7 @@ import xml.dom.minidom
 ROOT = os.path.abspath(sys.argv[1])
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "bench"))
-from evaluation import choose, paper, store, svg  # noqa: E402
+from evaluation import agreement, choose, paper, store, svg  # noqa: E402
 
 passed = failed = 0
 
@@ -111,8 +111,30 @@ def test_report(folder):
     other = os.path.join(folder, "other.jsonl")
     with open(other, "w") as file:
         file.writelines(json.dumps(dict(line, gb_s=line["gb_s"] * 1.1) if line.get("kernel", "").startswith("shared") else line) + "\n" for line in some_results())
-    compared, _ = report(path, os.path.join(folder, "b"), "--compare", other)
-    check("Two runs compared" in compared and "| 417 | 459 | 10.0 % |" in compared, "two runs are compared")
+    compared, _ = report(path, os.path.join(folder, "b"), "--second", other)
+    check("## Reproduction: a second run" in compared and "| 417 | 458.7 | +10.0 % |" in compared, "two runs are compared")
+    test_compare(path, other)
+
+
+def test_compare(path, other):
+    """bench/compare: what is the same, what is not, and what it says of it by its exit code."""
+    compare = lambda *paths: subprocess.run([sys.executable, os.path.join(ROOT, "bench", "compare"), *paths], capture_output=True, text=True)  # noqa: E731
+    rates = sum(line["kind"] in ("rate", "gpu_peer") and line["verified"] for line in some_results())
+    found = agreement.pairs(some_results(), some_results())
+    gpu = dict(agreement.by_part(found))[agreement.JUDGED]
+    check(0.8 * rates < gpu.count <= rates and not gpu.beyond and gpu.largest == 0, "a run agrees with itself, in every rate that is told apart")
+    check(not any(pair.first == 9999.0 for pair in found), "what was not verified is not compared")
+    ran = compare(path, other)
+    check(ran.returncode == 0 and "1 beyond 5%" in ran.stdout and "shared K6 W8 H1 T256 B2" in ran.stdout, f"one rate of many that differs is listed: {ran.stdout}")
+    slower = [dict(line, gb_s=line["gb_s"] * 0.9) if line["kind"] == "rate" else line for line in some_results()]
+    gpu = dict(agreement.by_part(agreement.pairs(some_results(), slower)))[agreement.JUDGED]
+    check(abs(gpu.median - 0.1) < 1e-9 and len(gpu.beyond) > 0.9 * gpu.count - 12, "rates that all differ are all listed")
+    hosts = [dict(line, gb_s=line["gb_s"] * 2) if line["kind"] == "host" else line for line in some_results()]
+    parts = dict(agreement.by_part(agreement.pairs(some_results(), hosts)))
+    check(not parts[agreement.JUDGED].beyond and parts["from host memory"].beyond, "rates from host memory are counted by themselves")
+    half = agreement.completed([line for line in some_results() if line["kind"] != "cpu"], some_results())
+    check(sum(line["kind"] == "cpu" for line in half) == 3, "kinds that only the second run has are taken from it")
+    check(compare(path, os.devnull).returncode == 1 and compare(path).returncode == 2, "nothing in common is no agreement")
 
 
 def test_nothing_measured(folder):
