@@ -6,6 +6,10 @@ from .document import Plot, Section, Table
 CODEC_TITLES = {"onpair16": "OnPair-16", "onpair12": "OnPair-12", "fsst12": "FSST-12", "onpair14x8": "OnPair-14, 8 B"}
 
 
+# The order of kernel families in tables and plots: the paper's, ours, and what was studied beside them.
+FAMILIES = ["staged", "assembled", "shared"]
+
+
 def title_of(codec):
     return CODEC_TITLES.get(codec, codec)
 
@@ -140,7 +144,8 @@ def families(lines):
                 "Timed is the decode call, from packed codes and the file's sidecar in device memory; uploads are not in it.")
     for codec in codecs(rates):
         rows, groups = [], []
-        names = choose.in_order(choose.family(line) for line in rates if line["fastpair_codec"] == codec)
+        present = choose.in_order(choose.family(line) for line in rates if line["fastpair_codec"] == codec)
+        names = [name for name in FAMILIES if name in present] + [name for name in present if name not in FAMILIES]
         for column in choose.columns(rates):
             found = choose.best_by_family(lines, column=column, fastpair_codec=codec)
             if not found:
