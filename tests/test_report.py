@@ -134,6 +134,8 @@ def test_compare(path, other):
     check(not parts[agreement.JUDGED].beyond and parts["from host memory"].beyond, "rates from host memory are counted by themselves")
     half = agreement.completed([line for line in some_results() if line["kind"] != "cpu"], some_results())
     check(sum(line["kind"] == "cpu" for line in half) == 3, "kinds that only the second run has are taken from it")
+    half = agreement.completed([line for line in some_results() if line["kind"] != "gpu_peer" or line["column"] == "logs"], some_results())
+    check(sum(line["kind"] == "gpu_peer" for line in half) == 9, "and so are columns, each once")
     check(compare(path, os.devnull).returncode == 1 and compare(path).returncode == 2, "nothing in common is no agreement")
 
 

@@ -94,7 +94,6 @@ def section(lines, others):
 
 
 def completed(lines, others):
-    """The first run's lines, and of the kinds that it does not have those of the second."""
-    present = {line["kind"] for line in lines}
-    return lines + [line for line in others if line["kind"] in PARTS and line["kind"] not in present]
-
+    """The first run's lines, and the second's of every kind and column that the first does not have."""
+    present = {(line["kind"], line.get("column")) for line in lines}
+    return lines + [line for line in others if line["kind"] in PARTS and (line["kind"], line.get("column")) not in present]
