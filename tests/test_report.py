@@ -18,7 +18,7 @@ import xml.dom.minidom
 ROOT = os.path.abspath(sys.argv[1])
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "bench"))
-from evaluation import agreement, choose, paper, store, svg  # noqa: E402
+from evaluation import agreement, choose, paper, quotes, store, svg  # noqa: E402
 
 passed = failed = 0
 
@@ -61,7 +61,7 @@ def some_results():
             lines += [peer, dict(peer, kind="host_peer", memory="pinned", gb_s=31.5)]
         lines.append({"kind": "host", "column": column, "fastpair_codec": "onpair12", "how": "fastpair", "memory": "pinned", "ratio": 4.0, "gb_s": 171.5, "verified": True})
         lines.append({"kind": "cpu", "column": column, "fastpair_codec": "onpair12", "cpu": "a CPU", "threads": 2, "ratio": 4.0, "encode_mb_s": 111, "cpu_decode_1_mb_s": 5551,
-                      "cpu_reference_mb_s": 4000, "cpu_decode_mb_s": 9000, "verified": True})
+                      "cpu_reference_mb_s": 4000, "cpu_decode_mb_s": 9000, "ratio_total": 3.5, "mean_token": 7.5, "verified": True})
         lines.append({"kind": "cpu_peer", "library": "libzstd.so.1", "column": column, "codec": "zstd", "level": "3", "chunk_bytes": 1 << 20, "ratio": 4.5, "gb_s": 1.11, "verified": True})
     for k in range(1, 9):
         for b in (1, 4, 8):
@@ -139,6 +139,29 @@ def test_compare(path, other):
     check(compare(path, os.devnull).returncode == 1 and compare(path).returncode == 2, "nothing in common is no agreement")
 
 
+def test_quotes(folder):
+    """What documents quote: made from results, the same again when it is made again, and refused where there is nothing of that name."""
+    with open(os.path.join(folder, "kept.jsonl"), "w") as file:
+        file.writelines(json.dumps(line) + "\n" for line in some_results() if line["kind"] != "cpu")
+    with open(os.path.join(folder, "kept-second.jsonl"), "w") as file:
+        file.writelines(json.dumps(line) + "\n" for line in some_results())
+    block = "<!-- results: kept.jsonl {} -->\nold\n<!-- end results -->\n"
+    text = "before\n\n" + "\n".join(block.format(what) for what in [*quotes.MAKERS, "rates columns=logs codecs=onpair12"]) + "\nafter\n"
+    filled = quotes.fill(folder, text)
+    check("old" not in filled and filled.startswith("before\n") and filled.endswith("after\n"), "quotations are made, the rest stays")
+    check(quotes.fill(folder, filled) == filled, "making them again changes nothing")
+    for figure in ("| logs | OnPair-12 | 4.00 | 7.5 | 718 | 1472 | 2.05 |", "| logs | OnPair-16 | 1472 | 4.00 | nvCOMP zstd, default, 64 KiB | 88.8 | 5.00 | 16.6 |", "one a GPU", "5551"):
+        check(figure in filled, f"{figure} is quoted: {filled}")
+    alone = filled[filled.index("columns=logs"):]
+    check("logs" in alone and "tpch_l_comment" not in alone and "OnPair-16" not in alone, "columns and codecs are as asked for")
+    for wrong in ("kept.jsonl nothing", "absent.jsonl rates"):
+        try:
+            quotes.fill(folder, block.replace("kept.jsonl {}", wrong))
+            check(False, f"{wrong} is refused")
+        except ValueError:
+            check(True, "")
+
+
 def test_nothing_measured(folder):
     path = os.path.join(folder, "few.jsonl")
     with open(path, "w") as file:
@@ -207,6 +230,7 @@ with tempfile.TemporaryDirectory() as scratch:
     for name in "abc":
         os.mkdir(os.path.join(scratch, name))
     test_report(scratch)
+    test_quotes(scratch)
     test_nothing_measured(scratch)
     test_store(scratch)
 test_parts()
