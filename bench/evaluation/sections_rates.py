@@ -169,6 +169,22 @@ def families(lines):
     return section
 
 
+def settings_measured(lines, found):
+    """How many settings columns have, and where some have more than others whether that matters."""
+    setting = lambda line: (line["codec"], line["level"], line["chunk_bytes"])  # noqa: E731
+    of = {column: {setting(line) for line in found if line["column"] == column} for column in choose.columns(found)}
+    common = set.intersection(*of.values())
+    more = [column for column in of if of[column] > common]
+    if not more:
+        return f"Every column has the same {len(common)} settings."
+    ours = {column: choose.best_rate(lines, column=column) for column in more}
+    same = [column for column in more if ours[column] and
+            best_peer([line for line in found if line["column"] == column], ours[column]["ratio"]) ==
+            best_peer([line for line in found if line["column"] == column and setting(line) in common], ours[column]["ratio"])]
+    return (f"Every column has {len(common)} settings; {', '.join(more)} {'has' if len(more) == 1 else 'have'} up to {max(len(of[column]) for column in more)}. "
+            f"With those alone that every column has, the best peer at an equal or better ratio would be the same on {len(same)} of {len(more)} of these columns.")
+
+
 def peers(lines):
     section = Section("nvCOMP beside fastpair")
     found = choose.good(lines, "gpu_peer")
@@ -176,6 +192,7 @@ def peers(lines):
         return section.say("Not measured in this run: nvCOMP was not given (--nvcomp), or there is no GPU.")
     section.say(f"nvCOMP {found[0]['version']}, opened at run time. For each codec the configuration (level, chunk size) with the best rate, and the one with the best ratio. "
                 "Compressed chunks and pointers lie in device memory; timed is the decompression call.")
+    section.say(settings_measured(lines, found))
     for column in choose.columns(found):
         rows = []
         for codec in codecs(lines):
@@ -250,7 +267,8 @@ def from_host(lines):
     if not ours:
         return section.say("Not measured in this run: no GPU.")
     section.say("GB/s of decoded output by the host's clock. fastpair: lays out the batch, sends tables, codes and sidecar in parts on two streams, decodes each part behind its upload. nvCOMP: the same "
-                "parts and streams, pointers already on the device, chunks of 64 KiB. Raw: the decoded bytes sent by one copy. Not timed: allocating memory, opening files.")
+                "parts and streams, pointers already on the device, chunks of 64 KiB. Raw: the decoded bytes sent by one copy. Not timed: allocating memory, opening files. "
+                f"Measured on {len(choose.columns(ours))} of {len(choose.columns(lines))} columns.")
     rows = []
     others = choose.good(lines, "host_peer")
     for column in choose.columns(ours):
