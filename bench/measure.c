@@ -7,7 +7,7 @@
  *
  * device: the GPU, and rates of plain copies on it, to it and from it. kernels: for each decode kernel what it needs, how many blocks the
  * resource model says a multiprocessor holds, and how many the driver says. rates: decode rates from device memory. host: from
- * host memory. Columns are repeated to --bytes of output, each repetition a copy of its own in device memory.
+ * host memory, and the bytes of the first file also sent raw. Columns are repeated to --bytes of output, each repetition a copy of its own in device memory.
  *
  *     --bytes=SIZE            decoded bytes, decimal K, M or G (1G); 0: the column once
  *     --launches=N            launches a figure (100)
@@ -224,12 +224,13 @@ int main(int count, char **arguments) {
         for (uint32_t i = 0; i < FP_KERNELS; i++) print_kernel(&device, i);
     else if (!rates && !host)
         print_device(&device, &options);
-    for (; first < count; first++) {
-        bench_column column = bench_column_open(arguments[first]);
+    /* Files of one call are encodings of one column: its bytes are sent raw once. */
+    for (int file = first; file < count; file++) {
+        bench_column column = bench_column_open(arguments[file]);
         if (rates)
             measure_rates(&device, &options, &column);
         else
-            measure_host(&device, &options, &column);
+            measure_host(&device, &options, &column, file == first);
         bench_column_close(&column);
     }
     bench_device_close(&device);

@@ -28,7 +28,9 @@ void measure_print_column(cli_json *json, const bench_column *column);
 /* Decode rates from device memory, of each kernel that can decode the column. */
 void measure_rates(const bench_device *device, const measure_options *options, const bench_column *column);
 
-/* From compressed bytes in pageable and in pinned host memory to decoded bytes on the device, and the same bytes sent raw. */
-void measure_host(const bench_device *device, const measure_options *options, const bench_column *column);
+/* From compressed bytes in pageable and in pinned host memory to decoded bytes on the device, and if asked the same bytes sent
+ * raw. */
+void measure_host(const bench_device *device, const measure_options *options, const bench_column *column,
+                  bool raw);
 
 #endif

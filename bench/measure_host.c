@@ -169,11 +169,12 @@ static void measure_raw(host_work *work, const measure_options *options, const b
     host_release(device, pinned, raw);
 }
 
-void measure_host(const bench_device *device, const measure_options *options, const bench_column *column) {
+void measure_host(const bench_device *device, const measure_options *options, const bench_column *column,
+                  bool raw) {
     uint64_t count = bench_tiles(column->info.decoded_bytes, options->bytes);
     for (int pinned = 0; pinned < 2; pinned++) {
         host_work work = {.device = device, .count = count, .bytes = count * column->info.decoded_bytes};
         measure_compressed(&work, options, column, pinned);
-        measure_raw(&work, options, column, pinned);
+        if (raw) measure_raw(&work, options, column, pinned);
     }
 }

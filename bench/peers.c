@@ -8,7 +8,8 @@
  *     --passes=N        passes from host memory a figure (5)
  *     --seconds=S       for each figure on the CPU (0.3)
  *     --only=cpu|gpu
- *     --quick           fewer levels and chunk sizes
+ *     --settings=WHICH  of levels and chunk sizes: quick, main (those that matter; the default) or all
+ *     --from-host       on the GPU also from host memory, where a codec's default settings are among them
  *
  * The bytes are those of all rows one after the other, without separators, as fastpair counts them. They are cut into chunks; each is compressed by
  * itself, which is what lets a GPU decompress them side by side. Out: one JSON object a line; every figure is of output that
@@ -22,7 +23,7 @@
 
 static _Noreturn void usage(void) {
     fputs("usage: fastpair-peers [--nvcomp=PATH] [--bytes=SIZE] [--launches=N] [--passes=N] [--seconds=S]\n"
-          "           [--only=cpu|gpu] [--quick] FILE.fpc...\n",
+          "           [--only=cpu|gpu] [--settings=quick|main|all] [--from-host] FILE.fpc...\n",
           stderr);
     exit(2);
 }
@@ -34,8 +35,8 @@ static bool is_option(const char *argument, size_t length, const char *option) {
 
 static void take_option(peer_options *options, const char *argument) {
     const char *value = strchr(argument, '=');
-    if (!strcmp(argument, "--quick")) {
-        options->quick = true;
+    if (!strcmp(argument, "--from-host")) {
+        options->from_host = true;
         return;
     }
     if (!value) usage();
@@ -50,7 +51,11 @@ static void take_option(peer_options *options, const char *argument) {
         options->passes = bench_count(value);
     else if (is_option(argument, name, "--seconds"))
         options->seconds = bench_duration(value);
-    else if (is_option(argument, name, "--only")) {
+    else if (is_option(argument, name, "--settings")) {
+        options->quick = !strcmp(value, "quick");
+        options->all = !strcmp(value, "all");
+        if (!options->quick && !options->all && strcmp(value, "main") != 0) usage();
+    } else if (is_option(argument, name, "--only")) {
         options->cpu = !strcmp(value, "cpu");
         options->gpu = !strcmp(value, "gpu");
         if (!options->cpu && !options->gpu) usage();

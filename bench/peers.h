@@ -56,7 +56,9 @@ typedef struct peer_options {
     int launches, passes;
     double seconds; /* for each figure on the CPU */
     bool quick;
-    bool cpu, gpu; /* which of the two */
+    bool all;       /* every level and chunk size, not the main ones alone */
+    bool from_host; /* on the GPU */
+    bool cpu, gpu;  /* which of the two */
     const char *nvcomp;
 } peer_options;
 

@@ -265,6 +265,8 @@ void measure_cpu_peers(const peer_options *options, const bench_column *column) 
     for (int i = 0; cpu_codec_get(i, &codec, &usable); i++) {
         if (!usable || (options->quick && !codec.is_quick)) continue;
         for (int c = 0; c < 2; c++)
-            if (c == 0 || !options->quick) measure_one(options, &codec, column, chunk_sizes[c]);
+            /* Of the main settings: usual levels in both sizes, others in large chunks, which are denser and no slower. */
+            if (options->quick ? c == 0 : options->all || codec.is_quick || c == 1)
+                measure_one(options, &codec, column, chunk_sizes[c]);
     }
 }

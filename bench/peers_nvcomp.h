@@ -49,6 +49,7 @@ typedef struct setting {
     int cpu_level;
     int is_quick;
     int from_host; /* measured from host memory, too, in chunks of 64 KiB */
+    int main, all; /* the chunk sizes that are measured */
 } setting;
 
 /* Of compressed chunks: the most any of its decompressors asks for. */

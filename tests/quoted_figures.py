@@ -4,19 +4,25 @@
     tests/quoted_figures.py REPOSITORY     checks README.md, docs/*.md and docs/results
     tests/quoted_figures.py --self-test    checks the checker
 
-A table that comes from results stands between two comments:
+What comes from results stands between two comments:
+
+    <!-- results: docs/results/h200.jsonl rates columns=wikipedia_en -->
+    ...
+    <!-- end results -->
+
+and must be what bench/evaluation/quotes.py makes of these results (bench/publish writes it there). Other tables of figures stand between comments that only name the results:
 
     <!-- results: docs/results/h200.jsonl -->
     | column | codec | GB/s |
     ...
     <!-- end results -->
 
-Every number in it must be the value of some member of some line of that file, rounded as it is quoted. The line must be about the row: where a cell of the row is the name of a column, codec,
+In such a table every number in it must be the value of some member of some line of that file, rounded as it is quoted. The line must be about the row: where a cell of the row is the name of a column, codec,
 kernel or library in the results, only lines with that name count, and lines that do not have such a member. Cells may use the titles of the report (OnPair-12). Rates quoted in MB/s
-(the header says so) may come from members in GB/s and the reverse. In columns headed × or with a % a number may also be the quotient of two others in its row, or their difference in percent. Other tables are left alone. Numbers inside the text
+(the header says so) may come from members in GB/s and the reverse. In columns headed × or with a % a number may also be the quotient of two others in its row, or their difference in percent. Numbers inside the text
 of a cell, such as in a kernel's name, are no figures.
 
-For every docs/results/*.jsonl with a report of the same name beside it, the report must be what bench/report makes of it.
+Rates on GPUs in README.md (a number before GB/s or TB/s) stand nowhere else, but in a paragraph that names the command they come from. For every docs/results/*.jsonl with a report of the same name beside it, the report must be what bench/report makes of it.
 """
 
 import glob
@@ -29,6 +35,7 @@ import tempfile
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "bench"))
+from evaluation import quotes  # noqa: E402
 from evaluation.sections_rates import CODEC_TITLES  # noqa: E402
 from evaluation.store import read_lines  # noqa: E402
 
@@ -112,8 +119,17 @@ def check_repository(root):
         with open(document) as file:
             text = file.read()
         name = os.path.relpath(document, root)
-        if len(re.findall(r"^<!-- results:", text, re.M)) != len(BLOCK.findall(text)):
+        if len(re.findall(r"^<!-- results:", text, re.M)) != len(BLOCK.findall(text)) + len(quotes.BLOCK.findall(text)):
             problems.append(f"{name}: a results comment has no end")
+        for source, what, words, there in quotes.BLOCK.findall(text):
+            tables += 1
+            try:
+                if there != quotes.make(root, source, what, words):
+                    problems.append(f"{name}: {what} is not what {source} gives; run bench/publish {os.path.basename(source)[:-len('.jsonl')]}")
+            except (ValueError, StopIteration) as error:
+                problems.append(f"{name}: {what}: {error}")
+        if name == "README.md":
+            problems += [f"{name}: {figure} is said without results" for figure in loose_rates(text)]
         for source, table in BLOCK.findall(text):
             tables += 1
             path = os.path.join(root, source)
@@ -131,14 +147,22 @@ def check_repository(root):
     return problems
 
 
+def loose_rates(text):
+    """Rates in a text outside of what is checked, and outside of paragraphs that name the command they come from."""
+    text = quotes.BLOCK.sub("", BLOCK.sub("", text))
+    return [found[0] for paragraph in text.split("\n\n") if not re.search(r"`build/fastpair|`bench/", paragraph)
+            for found in re.finditer(r"\d[\d.]*(?: to \d[\d.]*)? [GT]B/s", paragraph)]
+
+
 def check_report(root, path, kept):
     name = os.path.basename(kept)[:-len(".md")]
     with tempfile.TemporaryDirectory() as scratch:
-        subprocess.run([sys.executable, os.path.join(root, "bench", "report"), "--out", scratch, "--name", name, path], check=True)
+        second = quotes.second_of(path)
+        options = ["--second", second] if os.path.exists(second) else []
+        subprocess.run([sys.executable, os.path.join(root, "bench", "report"), "--out", scratch, "--name", name, *options, path], check=True)
         with open(os.path.join(scratch, name + ".md")) as made, open(kept) as there:
             same = made.read() == there.read()
-    again = f"bench/report --out docs/results --name {name} docs/results/{name}.jsonl"
-    return [] if same else [f"{os.path.relpath(kept, root)} is not what its results give; run {again}"]
+    return [] if same else [f"{os.path.relpath(kept, root)} is not what its results give; run bench/publish {name}"]
 
 
 def self_test():
@@ -148,6 +172,8 @@ def self_test():
     good = ["a | OnPair-12 | 1234 | 4.57 | –", "a | `onpair12` | **1234.4** | 4.6 | 270.2", "b | onpair12 | 777 | – | –", "a | OnPair-16 | 5.00 | 5.0 | 1.0"]
     bad = ["a | OnPair-12 | 1235 | 4.57 | –", "b | onpair12 | 1234 | – | –", "a | OnPair-16 | 1234 | 5.0 | –", "a | OnPair-12 | 1234 | 4.56 | –", "a | OnPair-12 | 1234 | 4.57 | 300"]
     wrong = [row for row in good if check_table(table.format(row), lines)] + [row for row in bad if not check_table(table.format(row), lines)]
+    inside = "At 12 GB/s.\n\n<!-- results: x.jsonl rates -->\n| 13 GB/s |\n<!-- end results -->\n\nBy `build/fastpair -b`: 14 GB/s.\n"
+    wrong += [] if loose_rates(inside) == ["12 GB/s"] else ["rates outside of results"]
     return [f"self-test: {row}" for row in wrong]
 
 

@@ -18,7 +18,7 @@ import xml.dom.minidom
 ROOT = os.path.abspath(sys.argv[1])
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "bench"))
-from evaluation import choose, paper, store, svg  # noqa: E402
+from evaluation import agreement, choose, paper, quotes, store, svg  # noqa: E402
 
 passed = failed = 0
 
@@ -61,7 +61,7 @@ def some_results():
             lines += [peer, dict(peer, kind="host_peer", memory="pinned", gb_s=31.5)]
         lines.append({"kind": "host", "column": column, "fastpair_codec": "onpair12", "how": "fastpair", "memory": "pinned", "ratio": 4.0, "gb_s": 171.5, "verified": True})
         lines.append({"kind": "cpu", "column": column, "fastpair_codec": "onpair12", "cpu": "a CPU", "threads": 2, "ratio": 4.0, "encode_mb_s": 111, "cpu_decode_1_mb_s": 5551,
-                      "cpu_reference_mb_s": 4000, "cpu_decode_mb_s": 9000, "verified": True})
+                      "cpu_reference_mb_s": 4000, "cpu_decode_mb_s": 9000, "ratio_total": 3.5, "mean_token": 7.5, "verified": True})
         lines.append({"kind": "cpu_peer", "library": "libzstd.so.1", "column": column, "codec": "zstd", "level": "3", "chunk_bytes": 1 << 20, "ratio": 4.5, "gb_s": 1.11, "verified": True})
     for k in range(1, 9):
         for b in (1, 4, 8):
@@ -111,8 +111,55 @@ def test_report(folder):
     other = os.path.join(folder, "other.jsonl")
     with open(other, "w") as file:
         file.writelines(json.dumps(dict(line, gb_s=line["gb_s"] * 1.1) if line.get("kernel", "").startswith("shared") else line) + "\n" for line in some_results())
-    compared, _ = report(path, os.path.join(folder, "b"), "--compare", other)
-    check("Two runs compared" in compared and "| 417 | 459 | 10.0 % |" in compared, "two runs are compared")
+    compared, _ = report(path, os.path.join(folder, "b"), "--second", other)
+    check("## Reproduction: a second run" in compared and "| 417 | 458.7 | +10.0 % |" in compared, "two runs are compared")
+    test_compare(path, other)
+
+
+def test_compare(path, other):
+    """bench/compare: what is the same, what is not, and what it says of it by its exit code."""
+    compare = lambda *paths: subprocess.run([sys.executable, os.path.join(ROOT, "bench", "compare"), *paths], capture_output=True, text=True)  # noqa: E731
+    rates = sum(line["kind"] in ("rate", "gpu_peer") and line["verified"] for line in some_results())
+    found = agreement.pairs(some_results(), some_results())
+    gpu = dict(agreement.by_part(found))[agreement.JUDGED]
+    check(0.8 * rates < gpu.count <= rates and not gpu.beyond and gpu.largest == 0, "a run agrees with itself, in every rate that is told apart")
+    check(not any(pair.first == 9999.0 for pair in found), "what was not verified is not compared")
+    ran = compare(path, other)
+    check(ran.returncode == 0 and "1 beyond 5%" in ran.stdout and "shared K6 W8 H1 T256 B2" in ran.stdout, f"one rate of many that differs is listed: {ran.stdout}")
+    slower = [dict(line, gb_s=line["gb_s"] * 0.9) if line["kind"] == "rate" else line for line in some_results()]
+    gpu = dict(agreement.by_part(agreement.pairs(some_results(), slower)))[agreement.JUDGED]
+    check(abs(gpu.median - 0.1) < 1e-9 and len(gpu.beyond) > 0.9 * gpu.count - 12, "rates that all differ are all listed")
+    hosts = [dict(line, gb_s=line["gb_s"] * 2) if line["kind"] == "host" else line for line in some_results()]
+    parts = dict(agreement.by_part(agreement.pairs(some_results(), hosts)))
+    check(not parts[agreement.JUDGED].beyond and parts["from host memory"].beyond, "rates from host memory are counted by themselves")
+    half = agreement.completed([line for line in some_results() if line["kind"] != "cpu"], some_results())
+    check(sum(line["kind"] == "cpu" for line in half) == 3, "kinds that only the second run has are taken from it")
+    half = agreement.completed([line for line in some_results() if line["kind"] != "gpu_peer" or line["column"] == "logs"], some_results())
+    check(sum(line["kind"] == "gpu_peer" for line in half) == 9, "and so are columns, each once")
+    check(compare(path, os.devnull).returncode == 1 and compare(path).returncode == 2, "nothing in common is no agreement")
+
+
+def test_quotes(folder):
+    """What documents quote: made from results, the same again when it is made again, and refused where there is nothing of that name."""
+    with open(os.path.join(folder, "kept.jsonl"), "w") as file:
+        file.writelines(json.dumps(line) + "\n" for line in some_results() if line["kind"] != "cpu")
+    with open(os.path.join(folder, "kept-second.jsonl"), "w") as file:
+        file.writelines(json.dumps(line) + "\n" for line in some_results())
+    block = "<!-- results: kept.jsonl {} -->\nold\n<!-- end results -->\n"
+    text = "before\n\n" + "\n".join(block.format(what) for what in [*quotes.MAKERS, "rates columns=logs codecs=onpair12"]) + "\nafter\n"
+    filled = quotes.fill(folder, text)
+    check("old" not in filled and filled.startswith("before\n") and filled.endswith("after\n"), "quotations are made, the rest stays")
+    check(quotes.fill(folder, filled) == filled, "making them again changes nothing")
+    for figure in ("| logs | OnPair-12 | 4.00 | 7.5 | 718 | 1472 | 2.05 |", "| logs | OnPair-16 | 1472 | 4.00 | nvCOMP zstd, default, 64 KiB | 88.8 | 5.00 | 16.6 |", "one a GPU", "5551"):
+        check(figure in filled, f"{figure} is quoted: {filled}")
+    alone = filled[filled.index("columns=logs"):]
+    check("logs" in alone and "tpch_l_comment" not in alone and "OnPair-16" not in alone, "columns and codecs are as asked for")
+    for wrong in ("kept.jsonl nothing", "absent.jsonl rates"):
+        try:
+            quotes.fill(folder, block.replace("kept.jsonl {}", wrong))
+            check(False, f"{wrong} is refused")
+        except ValueError:
+            check(True, "")
 
 
 def test_nothing_measured(folder):
@@ -162,7 +209,16 @@ def test_counters():
     text = ('==PROF== Connected to process 1\n"ID","Kernel Name","gpu__time_duration.sum","l1tex__data_pipe_lsu_wavefronts.sum","dram__throughput.avg.pct_of_peak_sustained_elapsed"\n'
             '"","","ns","","%"\n"0","fp_x_k6","1,000","2,000,000","40"\n"1","fp_x_k6","3,000","1,000","80"\n')
     line = counters.summarise(counters.parse(text))
-    check(line == {"launches": 2, "duration_ns": 4000, "wavefronts": 2001000, "dram": 70.0}, f"ncu's table is read: {line}")
+    check(line == {"launches": 2, "duration_ns": 4000, "wavefronts": 2001000, "dram": 70.0}, f"ncu's raw page is read: {line}")
+    # As ncu prints it without --page raw: a row a metric, and here two tables in one output.
+    table = '"ID","Process ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value"\n'
+    row = '"0","683","fp_assembled_k16_b16_l16_HOT_s4_t768","Command line profiler metrics","{}","","{}"\n'
+    text = "==PROF== Connected\n" + table + row.format("l1tex__data_pipe_lsu_wavefronts.sum", "152,162,572") + "==PROF== Connected\n" + table + \
+        row.format("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", "86.44")
+    rows = counters.parse(text)
+    check(len(rows) == 1 and counters.summarise(rows) == {"launches": 1, "wavefronts": 152162572, "l1_pipe": 86.44}, f"ncu's other pages are read: {rows}")
+    check(rows[0]["Kernel Name"].lower() == counters.function_of("assembled K16 b16 L16 HOT S4 T768"), "an assembled kernel is known by its function")
+    check(counters.function_of("staged K6 W8 H1 T256 B4") == "fp_staged_k6_w8_h1_t256_b4", "and so is a staged one")
     try:
         counters.parse("==ERROR== no permission\n")
         check(False, "no table is an error")
@@ -174,6 +230,7 @@ with tempfile.TemporaryDirectory() as scratch:
     for name in "abc":
         os.mkdir(os.path.join(scratch, name))
     test_report(scratch)
+    test_quotes(scratch)
     test_nothing_measured(scratch)
     test_store(scratch)
 test_parts()

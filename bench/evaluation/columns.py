@@ -87,28 +87,41 @@ def prepare_generated(name, work, limit, build):
     return Column(f"tpch_{name}", target, False, "generated")
 
 
-def encode(column, work, codec, build, batch=None, extra=()):
+def encode(column, work, codec, build, batch=None):
     """Makes the .fpc file, unless it is there."""
     target = column.encoded(work, codec, batch)
     if os.path.exists(target):
         return target
-    command = [os.path.join(build, "fastpair"), "-q", "-f", f"--codec={CODECS[codec]}", "-T2", "-o", target]
+    command = [os.path.join(build, "fastpair"), "-q", "-f", f"--codec={CODECS[codec]}", "-T2", "-o", target + ".part"]
     if batch:
         command.append(f"--batch={batch}")
     if column.ends_with_nul:
         command.append("-0")
-    subprocess.run(command + list(extra) + [column.text], check=True)
+    subprocess.run(command + [column.text], check=True)
+    os.replace(target + ".part", target)
     return target
 
 
+def prepare_all(generated, inputs, work, limit, build):
+    """All columns, generated ones first; several are made at a time."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        jobs = [pool.submit(prepare_generated, name, work, limit, build) for name in generated]
+        jobs += [pool.submit(prepare_file, path, work, limit) for path in collect(inputs)]
+        return [job.result() for job in jobs]
+
+
 def encode_all(jobs, build, work, progress):
-    """jobs: (column, codec, batch). Several at a time: encoding is not what is measured here."""
-    workers = max(1, (os.cpu_count() or 2) // 2)
+    """jobs: (column, codec, batch). Several at a time: encoding is not what is measured here. Returns what could not be encoded, and why."""
+    workers, failed = max(1, (os.cpu_count() or 2) * 3 // 4), []
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         waiting = [pool.submit(encode, column, work, codec, build, batch) for column, codec, batch in jobs]
-        for number, job in enumerate(waiting, 1):
-            job.result()
+        for number, (job, (column, codec, _)) in enumerate(zip(waiting, jobs), 1):
+            try:
+                job.result()
+            except (OSError, subprocess.SubprocessError) as error:
+                failed.append((f"{column.name} {codec}", repr(error)))
             progress(f"encoding, {number} of {len(waiting)}")
+    return failed
 
 
 def prefix(column, work, size):

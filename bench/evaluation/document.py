@@ -11,7 +11,7 @@ h1 { font-size: 1.7em; } h2 { font-size: 1.25em; margin-top: 2.2em; border-botto
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; margin: 1em 0; }
 th, td { border-bottom: 1px solid #ddd; padding: .25em .6em; white-space: nowrap; } th { border-bottom: 2px solid #888; text-align: right; vertical-align: bottom; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; } td.t, th.t { text-align: left; } tr:hover td { background: #f4f8fb; }
-.note { color: #555; } figure { margin: 1.2em 0; overflow-x: auto; } svg { max-width: none; } nav ul { margin: 0; } nav { columns: 2; font-size: 14px; }
+.note { color: #555; } figure { margin: 1.2em 0; overflow-x: auto; } svg { max-width: 100%; height: auto; min-width: 620px; } nav ul { margin: 0; } nav { columns: 2 20em; font-size: 14px; }
 """
 
 

@@ -6,6 +6,10 @@ from .document import Plot, Section, Table
 CODEC_TITLES = {"onpair16": "OnPair-16", "onpair12": "OnPair-12", "fsst12": "FSST-12", "onpair14x8": "OnPair-14, 8 B"}
 
 
+# The order of kernel families in tables and plots: the paper's, ours, and what was studied beside them.
+FAMILIES = ["staged", "assembled", "shared"]
+
+
 def title_of(codec):
     return CODEC_TITLES.get(codec, codec)
 
@@ -32,20 +36,31 @@ def best_peer(peers, ratio):
     return choose.best([line for line in peers if line["ratio"] >= ratio])
 
 
+class Standing:
+    """A column: our fastest codec, the best peer at an equal or better ratio (None with the reason in no_peer), the fastest peer of all."""
+
+    def __init__(self, column, ours, peers):
+        self.column, self.ours, self.peer, self.any_peer = column, ours, best_peer(peers, ours["ratio"]), choose.best(peers)
+        self.no_peer = f"no peer reaches {ours['ratio']:.2f} (best {max(line['ratio'] for line in peers):.2f})" if peers else "no peer was measured"
+
+
+def standing(lines, fastest_of, kind):
+    """Of every column with a rate of ours."""
+    found = []
+    for column in choose.columns(lines):
+        ours = choose.best([line for line in (fastest_of(column, codec) for codec in codecs(lines)) if line])
+        if ours:
+            found.append(Standing(column, ours, choose.good(lines, kind, column=column)))
+    return found
+
+
 def against(lines, fastest_of, kind, unit):
     """One row a column: fastpair's fastest codec, and the best peer at an equal or better ratio."""
     rows = []
-    for column in choose.columns(lines):
-        ours = choose.best([line for line in (fastest_of(column, codec) for codec in codecs(lines)) if line])
-        peers = choose.good(lines, kind, column=column)
-        if not ours:
-            continue
-        peer = best_peer(peers, ours["ratio"])
-        any_peer = choose.best(peers)
-        rows.append([column, title_of(ours["fastpair_codec"]), rate(ours["gb_s"]), f"{ours['ratio']:.2f}",
-                     peer_name(peer) if peer else "none reaches this ratio" if peers else "none measured",
-                     rate(peer["gb_s"]) if peer else "–", f"{peer['ratio']:.2f}" if peer else "–",
-                     f"{ours['gb_s'] / peer['gb_s']:.1f}" if peer else "–",
+    for found in standing(lines, fastest_of, kind):
+        ours, peer, any_peer = found.ours, found.peer, found.any_peer
+        rows.append([found.column, title_of(ours["fastpair_codec"]), rate(ours["gb_s"]), f"{ours['ratio']:.2f}", peer_name(peer) if peer else found.no_peer,
+                     rate(peer["gb_s"]) if peer else "–", f"{peer['ratio']:.2f}" if peer else "–", f"{ours['gb_s'] / peer['gb_s']:.1f}" if peer else "–",
                      f"{peer_name(any_peer)}: {rate(any_peer['gb_s'])} at {any_peer['ratio']:.2f}" if any_peer else "–"])
     return Table(["column", "fastpair", f"{unit}", "ratio", "best peer at an equal or better ratio", f"{unit}", "ratio", "×",
                   "fastest peer at any ratio"], rows)
@@ -129,7 +144,8 @@ def families(lines):
                 "Timed is the decode call, from packed codes and the file's sidecar in device memory; uploads are not in it.")
     for codec in codecs(rates):
         rows, groups = [], []
-        names = choose.in_order(choose.family(line) for line in rates if line["fastpair_codec"] == codec)
+        present = choose.in_order(choose.family(line) for line in rates if line["fastpair_codec"] == codec)
+        names = [name for name in FAMILIES if name in present] + [name for name in present if name not in FAMILIES]
         for column in choose.columns(rates):
             found = choose.best_by_family(lines, column=column, fastpair_codec=codec)
             if not found:
@@ -153,6 +169,22 @@ def families(lines):
     return section
 
 
+def settings_measured(lines, found):
+    """How many settings columns have, and where some have more than others whether that matters."""
+    setting = lambda line: (line["codec"], line["level"], line["chunk_bytes"])  # noqa: E731
+    of = {column: {setting(line) for line in found if line["column"] == column} for column in choose.columns(found)}
+    common = set.intersection(*of.values())
+    more = [column for column in of if of[column] > common]
+    if not more:
+        return f"Every column has the same {len(common)} settings."
+    ours = {column: choose.best_rate(lines, column=column) for column in more}
+    same = [column for column in more if ours[column] and
+            best_peer([line for line in found if line["column"] == column], ours[column]["ratio"]) ==
+            best_peer([line for line in found if line["column"] == column and setting(line) in common], ours[column]["ratio"])]
+    return (f"Every column has {len(common)} settings; {', '.join(more)} {'has' if len(more) == 1 else 'have'} up to {max(len(of[column]) for column in more)}. "
+            f"With those alone that every column has, the best peer at an equal or better ratio would be the same on {len(same)} of {len(more)} of these columns.")
+
+
 def peers(lines):
     section = Section("nvCOMP beside fastpair")
     found = choose.good(lines, "gpu_peer")
@@ -160,6 +192,7 @@ def peers(lines):
         return section.say("Not measured in this run: nvCOMP was not given (--nvcomp), or there is no GPU.")
     section.say(f"nvCOMP {found[0]['version']}, opened at run time. For each codec the configuration (level, chunk size) with the best rate, and the one with the best ratio. "
                 "Compressed chunks and pointers lie in device memory; timed is the decompression call.")
+    section.say(settings_measured(lines, found))
     for column in choose.columns(found):
         rows = []
         for codec in codecs(lines):
@@ -234,7 +267,8 @@ def from_host(lines):
     if not ours:
         return section.say("Not measured in this run: no GPU.")
     section.say("GB/s of decoded output by the host's clock. fastpair: lays out the batch, sends tables, codes and sidecar in parts on two streams, decodes each part behind its upload. nvCOMP: the same "
-                "parts and streams, pointers already on the device, chunks of 64 KiB. Raw: the decoded bytes sent by one copy. Not timed: allocating memory, opening files.")
+                "parts and streams, pointers already on the device, chunks of 64 KiB. Raw: the decoded bytes sent by one copy. Not timed: allocating memory, opening files. "
+                f"Measured on {len(choose.columns(ours))} of {len(choose.columns(lines))} columns.")
     rows = []
     others = choose.good(lines, "host_peer")
     for column in choose.columns(ours):
@@ -247,27 +281,3 @@ def from_host(lines):
             rows.append([column, name, "1.00" if name == "raw" else f"{ratio:.2f}", *[rate(line["gb_s"]) if line else "–" for line in cells]])
     section.add(Table(["column", "how", "ratio", "pageable, GB/s", "pinned, GB/s"], rows))
     return section
-
-
-# What tells one measurement from another.
-KEY = ("kind", "column", "fastpair_codec", "library", "codec", "level", "chunk_bytes", "kernel", "study", "positions", "batch_codes", "how", "memory", "wanted_bytes")
-
-
-def two_runs(lines, others):
-    """How far a second run's rates agree with those of the first."""
-    section = Section("Two runs compared")
-    key = lambda line: tuple(line.get(name) for name in KEY)  # noqa: E731
-    second = {key(line): line["gb_s"] for line in others if "gb_s" in line and line.get("verified", True)}
-    pairs = [(abs(second[key(line)] / line["gb_s"] - 1), line, second[key(line)]) for line in lines
-             if "gb_s" in line and line.get("verified", True) and key(line) in second]
-    if not pairs:
-        return section.say("The two runs have no measurement in common.")
-    rows = []
-    for kind in choose.in_order(line["kind"] for _, line, _ in pairs):
-        apart = sorted(difference for difference, line, _ in pairs if line["kind"] == kind)
-        rows.append([kind, str(len(apart)), f"{100 * apart[len(apart) // 2]:.1f} %", f"{100 * apart[-1]:.1f} %", f"{100 * sum(d <= 0.05 for d in apart) / len(apart):.1f} %"])
-    section.add(Table(["kind", "measurements", "median difference", "largest", "within 5 %"], rows))
-    worst = sorted(pairs, key=lambda pair: -pair[0])[:12]
-    return section.add(Table(["measurement", "first, GB/s", "second, GB/s", "difference"],
-                             [[" ".join(str(part) for part in key(line) if part is not None), rate(line["gb_s"]), rate(other), f"{100 * difference:.1f} %"]
-                              for difference, line, other in worst], "The largest differences"))

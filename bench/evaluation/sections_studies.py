@@ -97,14 +97,14 @@ def widths(lines):
 def shared_dictionaries(lines):
     section = Section("Dictionaries in shared memory", "the paper's Section 4.4")
     rows = []
-    counted = {line["kernel"]: line for line in choose.good(lines, "counters")}
+    counted = {(line["kernel"], line["fastpair_codec"]): line for line in choose.good(lines, "counters")}
     for codec in codecs(lines):
         for column in choose.columns(choose.good(lines, "rate", study="shared")):
             found = choose.best_by_family(lines, column=column, fastpair_codec=codec)
             if "shared" not in found or "staged" not in found:
                 continue
             for name in ("staged", "shared", *[other for other in found if other not in ("staged", "shared")]):
-                line, counters = found[name], counted.get(found[name]["kernel"], {})
+                line, counters = found[name], counted.get((found[name]["kernel"], codec), {})
                 rows.append([column, title_of(codec), line["kernel"], rate(line["gb_s"]), f"{100 * (line['gb_s'] / found['staged']['gb_s'] - 1):+.0f} %",
                              f"{counters['global_load_sectors'] / 1e6:.1f}" if "global_load_sectors" in counters else "–",
                              f"{counters['bank_conflicts'] / 1e6:.1f}" if "bank_conflicts" in counters else "–",
@@ -186,7 +186,7 @@ def resources(lines):
     every = list({line["kernel"]: line for line in found}.values())
     equal = sum(line["model_blocks"] == line["driver_blocks"] for line in every)
     section.say(f"Blocks a multiprocessor holds at once, by the model (the least of what shared memory, registers and warp slots allow) and by the driver: equal for {equal} of {len(every)} kernels"
-                f"{' of the whole grid' if grid else ''}. Kernels that keep a dictionary in shared memory: one of 4096 codes.")
+                f"{' of the whole grid' if grid else ''}. Kernels that keep a dictionary in shared memory: one of 4096 codes. Assembled kernels take the shared memory of a whole multiprocessor when they are launched, so one block fills it; the table has what they need before, which is none.")
     different = [line for line in every if line["model_blocks"] != line["driver_blocks"]]
     carried = [line for line in found if line.get("table") == "carried"]
     shown = list({line["kernel"]: line for line in carried + different[:MOST_DIFFERENT]}.values())
@@ -246,11 +246,14 @@ def predicted(lines):
         return section.say("Not measured in this run: no GPU.")
     here = devices[0]
     mhz = next((line["sm_mhz"] for line in choose.good(lines, "clocks")), float(clock.split()[0]))
-    section.say(f"A model, not a measurement, with boost clocks that are assumed and not measured. Where the L1 pipe limits decoding, the rate goes with multiprocessors × clock; it cannot exceed {REACHED_BANDWIDTH:.0%} of the memory bandwidth, for compressed bytes in and decoded bytes out. "
-                f"From rates measured here ({here['gpu']}: {here['multiprocessors']} multiprocessors, {mhz:.0f} MHz) with kernels of the staged family, the paper's decoder; clocks are the vendors' boost clocks. Where the table says memory, bandwidth is the limit. "
+    section.say("A model, not a measurement. It needs clocks, which the paper does not state: those in the first row are assumptions about each GPU's boost clock, least certain for B300 and RTX PRO 6000-SE, and where the pipe is the limit "
+                "an error in a clock is the same error in the rate.")
+    section.say(f"Where the L1 pipe limits decoding, the rate goes with multiprocessors × clock; it cannot exceed {REACHED_BANDWIDTH:.0%} of the memory bandwidth, for compressed bytes in and decoded bytes out. "
+                f"From rates measured here ({here['gpu']}: {here['multiprocessors']} multiprocessors, {mhz:.0f} MHz) with kernels of the staged family, the paper's decoder. Where the table says memory, bandwidth is the limit. "
                 "It knows nothing of cache sizes or of how many blocks fit.")
     for codec in [codec for codec in codecs(rates) if codec in ("onpair12", "onpair16", "fsst12")]:
-        rows = [["the paper's own", *[paper.RATES.get(gpu["name"], {}).get(codec, "not stated") for gpu in paper.GPUS]]]
+        rows = [["assumed clock, MHz", *[str(gpu["clock"]) for gpu in paper.GPUS]],
+                ["the paper's own", *[paper.RATES.get(gpu["name"], {}).get(codec, "not stated") for gpu in paper.GPUS]]]
         for column in choose.columns(rates):
             line = choose.best_by_family(lines, column=column, fastpair_codec=codec).get("staged")
             if not line:

@@ -7,7 +7,8 @@ from html import escape
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C8C00"]
 DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4", "5 5"]
 WIDTH, LEGEND, PLOT_HEIGHT = 760, 190, 300
-LEFT, TOP, BOTTOM = 66, 30, 50
+LEFT, TOP, BOTTOM = 66, 36, 50
+TALL = 460
 
 
 def colour(index):
@@ -175,8 +176,8 @@ def panels(title, x_name, y_name, parts, x_ticks=None):
 
 def bars(title, y_name, groups, names, stacked=False, reference=None):
     """Horizontal bars. groups: (name, values), a value for each of `names`, None where there is none."""
-    each = 15
     depth = 1 if stacked else len(names)
+    each = 15 if depth * len(groups) <= 48 else 9  # many bars are thinner, so that more of them are seen together
     step = each * depth + 9
     widest = max([len(name) for name, _ in groups] + [4])
     left = min(330, 24 + 6.6 * widest)
@@ -187,6 +188,8 @@ def bars(title, y_name, groups, names, stacked=False, reference=None):
     for tick in x.ticks:
         body.append(f'<line x1="{x.at(tick):.1f}" x2="{x.at(tick):.1f}" y1="{TOP}" y2="{bottom}" stroke="#ddd"/>')
         body.append(text(x.at(tick), bottom + 16, label(tick), "middle", 11))
+        if bottom > TALL:  # the axis below is out of sight
+            body.append(text(x.at(tick), TOP - 4, label(tick), "middle", 11))
     body.append(text((x.start + x.end) / 2, bottom + 36, y_name, "middle", 12))
     for row, (name, values) in enumerate(groups):
         top = TOP + row * step + 4
@@ -198,7 +201,7 @@ def bars(title, y_name, groups, names, stacked=False, reference=None):
             y = top if stacked else top + each * index
             begin = at if stacked else x.low
             body.append(f'<rect x="{x.at(begin):.1f}" y="{y}" width="{max(0.5, x.at(begin + value) - x.at(begin)):.1f}" '
-                        f'height="{each - 2}" fill="{colour(index)}" stroke="#fff" stroke-width="0.5">'
+                        f'height="{each - (2 if each > 10 else 1)}" fill="{colour(index)}" stroke="#fff" stroke-width="0.5">'
                         f'<title>{escape(f"{name}, {names[index]}: {value:.4g}")}</title></rect>')
             at += value
     if reference is not None:
@@ -208,5 +211,5 @@ def bars(title, y_name, groups, names, stacked=False, reference=None):
         y = TOP + 8 + 20 * index
         body.append(f'<rect x="{WIDTH - LEGEND}" y="{y - 6}" width="14" height="12" fill="{colour(index)}"/>')
         body.append(text(WIDTH - LEGEND + 20, y + 4, name, size=11))
-    body.append(text(14, 18, title, size=13, extra='font-weight="bold"'))
+    body.append(text(14, 16, title, size=13, extra='font-weight="bold"'))
     return frame(WIDTH, max(height, TOP + 20 * len(names) + 20), body, title)
