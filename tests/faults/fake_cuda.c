@@ -3,7 +3,8 @@
  * Built as libcuda.so.1. Device memory is host memory, copies are memcpy, streams run at once; kernels do nothing. FAKE_CUDA is
  * CALL:N:RESULT: the N-th call of that name, counted from 0, returns RESULT and does nothing else. FAKE_CUDA_COMPUTE is the
  * compute capability, 90 if not given; FAKE_CUDA_DEVICES their number, 1 if not given. fake_cuda_live says what has not been given
- * back, fake_cuda_fired whether the fault happened; at the end 'g' on the descriptor FASTPAIR_FAULT_REPORT says the same. */
+ * back, fake_cuda_fired whether the fault happened; at the end 'g' on the descriptor FASTPAIR_FAULT_REPORT says the same.
+ * fake_cuda_reset does what the runtime's cudaDeviceReset does. */
 #include "gpu/driver.h"
 
 #include <stdatomic.h>
@@ -19,13 +20,14 @@
         if (fault) return fault;                                                                             \
     } while (0)
 
-enum { OUT_OF_MEMORY = 2, INVALID_VALUE = 1, INVALID_CONTEXT = 201, MOST_CONTEXTS = 16 };
+enum { OUT_OF_MEMORY = 2, INVALID_VALUE = 1, INVALID_CONTEXT = 201, DESTROYED = 709, MOST_CONTEXTS = 16 };
 
 static atomic_long live;                    /* contexts retained, modules, memory, streams, events, graphs */
 static atomic_int calls, fired;             /* of the call that is to fail */
 static char contexts[2];                    /* the primary context, and one of the program's own */
 static fp_cu_module modules[MOST_CONTEXTS]; /* they go with the context, if not before */
-static int retained;
+static int retained, active;
+static unsigned long long generation = 7; /* of the primary context: its id */
 static fp_cu_context stack[MOST_CONTEXTS];
 static int depth;
 
@@ -34,6 +36,8 @@ long fake_cuda_live(void) { return atomic_load(&live) + depth; }
 
 __attribute__((visibility("default"))) int fake_cuda_fired(void);
 int fake_cuda_fired(void) { return atomic_load(&fired); }
+
+__attribute__((visibility("default"))) void fake_cuda_reset(void);
 
 static void report(char what) {
     const char *descriptor = getenv("FASTPAIR_FAULT_REPORT");
@@ -148,12 +152,22 @@ static void forget_module(fp_cu_module module) {
         }
 }
 
+/* The primary context ends; whoever uses the device next gets another one with the same handle. */
+static void end_context(void) {
+    for (int i = 0; i < MOST_CONTEXTS; i++) forget_module(modules[i]);
+    active = 0;
+    generation++;
+}
+
+void fake_cuda_reset(void) { end_context(); }
+
 CALL(cuDevicePrimaryCtxRetain)(fp_cu_context *context, fp_cu_device device) {
     FAULT_OR_GO("cuDevicePrimaryCtxRetain");
     (void)device;
     *context = &contexts[0];
     atomic_fetch_add(&live, 1);
     retained++;
+    active = 1;
     return 0;
 }
 
@@ -161,7 +175,7 @@ CALL(cuDevicePrimaryCtxRelease_v2)(fp_cu_device device) {
     (void)device;
     atomic_fetch_sub(&live, 1);
     retained--;
-    for (int i = 0; retained == 0 && i < MOST_CONTEXTS; i++) forget_module(modules[i]);
+    if (retained == 0) end_context();
     FAULT_OR_GO("cuDevicePrimaryCtxRelease_v2");
     return 0;
 }
@@ -169,6 +183,7 @@ CALL(cuDevicePrimaryCtxRelease_v2)(fp_cu_device device) {
 CALL(cuCtxPushCurrent_v2)(fp_cu_context context) {
     FAULT_OR_GO("cuCtxPushCurrent_v2");
     if (!context || depth == MOST_CONTEXTS) return INVALID_CONTEXT;
+    if (context == &contexts[0] && !active) return DESTROYED;
     stack[depth++] = context;
     return 0;
 }
@@ -177,6 +192,13 @@ CALL(cuCtxPopCurrent_v2)(fp_cu_context *context) {
     if (!depth) return INVALID_CONTEXT;
     *context = stack[--depth];
     FAULT_OR_GO("cuCtxPopCurrent_v2");
+    return 0;
+}
+
+CALL(cuCtxGetId)(fp_cu_context context, unsigned long long *id) {
+    FAULT_OR_GO("cuCtxGetId");
+    if (context == &contexts[0] && !active) return DESTROYED;
+    *id = context == &contexts[0] ? generation : 1;
     return 0;
 }
 
@@ -190,7 +212,14 @@ CALL(cuModuleLoadData)(fp_cu_module *module, const void *image) {
     return result;
 }
 
+static int is_loaded(fp_cu_module module) {
+    int place = 0;
+    while (place < MOST_CONTEXTS && modules[place] != module) place++;
+    return module && place < MOST_CONTEXTS;
+}
+
 CALL(cuModuleUnload)(fp_cu_module module) {
+    if (!is_loaded(module)) abort();
     forget_module(module);
     FAULT_OR_GO("cuModuleUnload");
     return 0;
@@ -229,9 +258,8 @@ CALL(cuLaunchKernel)
     FAULT_OR_GO("cuLaunchKernel");
     (void)shared, (void)stream, (void)extra;
     if (!depth) return INVALID_CONTEXT;
-    return function && parameters && grid_x && grid_y && grid_z && block_x && block_y && block_z
-               ? 0
-               : INVALID_VALUE;
+    if (!is_loaded(function)) abort(); /* what a real driver does then is anyone's guess */
+    return parameters && grid_x && grid_y && grid_z && block_x && block_y && block_z ? 0 : INVALID_VALUE;
 }
 
 /* ---------------------------------------------------------------- memory */
