@@ -1,7 +1,7 @@
 /* test_gpu_misuse.c - a real GPU whose contexts are in others' hands: memory and streams of the CUDA runtime, before and after the
- * library came; the device reset under an open GPU; a current context that is not the primary one; none at all. What the header
- * promises: right bytes or a status, the current context as it was, the runtime none the worse. Without a GPU it is skipped, and
- * without libcudart the parts that need it.
+ * library came; the device reset under an open GPU; a current context that is not the primary one; none at all; a first launch that
+ * is captured in a graph. What the header promises: right bytes or a status, the current context as it was, the runtime none the
+ * worse. Without a GPU it is skipped, and without libcudart the parts that need it.
  *
  *     test_gpu_misuse          every part, each in a process of its own
  *     test_gpu_misuse PART     one part here, under a sanitizer or a debugger */
@@ -216,6 +216,30 @@ static void no_context(void) {
     free_sample(&s);
 }
 
+/* A GPU's very first launch is one that is captured: drivers load kernels late. */
+static void capture_first(void) {
+    sample s = make_column();
+    fastpair_gpu *gpu = must_open();
+    fp_cu_graph graph = NULL, instance = NULL;
+    job j;
+    CHECK_EQ(fp_gpu_push(gpu, NULL), FASTPAIR_OK);
+    job_open(&j, gpu, &s, NULL);
+    CHECK_EQ(job_upload(&j, j.buffers.stream), FASTPAIR_OK);
+    device_ok(gpu, gpu->driver.stream_wait(j.buffers.stream));
+    device_ok(gpu, gpu->driver.capture_begin(j.buffers.stream, 0 /* the strictest */));
+    CHECK_EQ(job_decode(&j, j.buffers.stream), FASTPAIR_OK);
+    device_ok(gpu, gpu->driver.capture_end(j.buffers.stream, &graph));
+    device_ok(gpu, gpu->driver.graph_instantiate(&instance, graph, 0));
+    device_ok(gpu, gpu->driver.graph_launch(instance, j.buffers.stream));
+    check_output(gpu, j.batch, &s, 1, &j.buffers, 64);
+    gpu->driver.graph_instance_destroy(instance);
+    gpu->driver.graph_destroy(graph);
+    job_free(&j, NULL);
+    fp_gpu_pop(gpu);
+    fastpair_gpu_close(gpu);
+    free_sample(&s);
+}
+
 /* ---------------------------------------------------------------- all parts */
 
 static const struct {
@@ -223,7 +247,8 @@ static const struct {
     void (*run)(void);
 } parts[] = {{"no_context", no_context},         {"other_context", other_context},
              {"runtime_first", runtime_first},   {"library_first", library_first},
-             {"reset_and_idle", reset_and_idle}, {"reset_and_used", reset_and_used}};
+             {"reset_and_idle", reset_and_idle}, {"reset_and_used", reset_and_used},
+             {"capture_first", capture_first}};
 
 /* One part in a process of its own: what CUDA keeps for each process must be new. */
 static void run_part(const char *program, const char *name) {

@@ -29,13 +29,15 @@ typedef struct worker {
     char said[sizeof((fastpair_error *)0)->message];
 } worker;
 
-static lane make_lane(fastpair_gpu *gpu, const sample *source, const uint64_t *image) {
+static lane make_lane(fastpair_gpu *gpu, const sample *source, const uint64_t *image, int regenerate) {
     fastpair_error error = {.message = ""};
     lane l = {.source = source, .info = {.struct_size = sizeof l.info}};
     const fastpair_column *column = source->column;
-    fastpair_gpu_batch_options options = {.struct_size = sizeof options, .device_images = image};
+    fastpair_gpu_batch_options options = {
+        .struct_size = sizeof options, .device_images = image, .regenerate_sidecar = regenerate};
     CHECK_EQ(fastpair_gpu_batch_create(gpu, &column, 1, &options, &l.batch, &error), FASTPAIR_OK);
     CHECK_EQ(fastpair_gpu_batch_get_info(l.batch, &l.info, &error), FASTPAIR_OK);
+    CHECK_EQ(l.info.makes_positions, regenerate);
     l.buffers = make_buffers(gpu, &l.info, 1);
     CHECK_EQ(fastpair_gpu_batch_upload(l.batch, l.buffers.tables, l.info.device_bytes, 0, l.info.chunks,
                                        l.buffers.stream, &error),
@@ -135,7 +137,7 @@ static void run_workers(worker *workers, const char *what) {
 /* ---------------------------------------------------------------- cases */
 
 /* The column's image is on the device once; the threads share it, and the open column. */
-static void shared_column(fastpair_gpu *gpu, const sample *s, int rounds) {
+static void shared_column(fastpair_gpu *gpu, const sample *s, int regenerate, int rounds) {
     worker workers[THREADS] = {{0}};
     uint64_t image;
     device_ok(gpu, gpu->driver.allocate(&image, s->image_size));
@@ -143,11 +145,11 @@ static void shared_column(fastpair_gpu *gpu, const sample *s, int rounds) {
     device_ok(gpu, gpu->driver.stream_wait(NULL));
     for (int t = 0; t < THREADS; t++) {
         workers[t] = (worker){.gpu = gpu, .rounds = rounds};
-        for (int i = 0; i < STREAMS; i++) workers[t].lanes[i] = make_lane(gpu, s, &image);
+        for (int i = 0; i < STREAMS; i++) workers[t].lanes[i] = make_lane(gpu, s, &image, regenerate);
     }
-    printf("  one column: %s, %llu bytes, %llu chunks\n", workers[0].lanes[0].info.kernel,
+    printf("  one column: %s, %llu bytes, %llu chunks%s\n", workers[0].lanes[0].info.kernel,
            (unsigned long long)workers[0].lanes[0].info.output_bytes,
-           (unsigned long long)workers[0].lanes[0].info.chunks);
+           (unsigned long long)workers[0].lanes[0].info.chunks, regenerate ? ", no sidecar" : "");
     run_workers(workers, "one column");
     gpu->driver.release(image);
 }
@@ -157,7 +159,7 @@ static void different_columns(fastpair_gpu *gpu, const sample *samples, int roun
     for (int t = 0; t < THREADS; t++) {
         workers[t] = (worker){.gpu = gpu, .rounds = rounds, .uploads = 1};
         for (int i = 0; i < STREAMS; i++)
-            workers[t].lanes[i] = make_lane(gpu, &samples[(t + i) % CODECS], NULL);
+            workers[t].lanes[i] = make_lane(gpu, &samples[(t + i) % CODECS], NULL, 0);
     }
     run_workers(workers, "different columns");
 }
@@ -168,7 +170,7 @@ static void spoilt_column(fastpair_gpu *gpu, const sample *samples, int spoilt, 
     for (int t = 0; t < THREADS; t++) {
         workers[t] = (worker){.gpu = gpu, .rounds = rounds};
         for (int i = 0; i < STREAMS; i++)
-            workers[t].lanes[i] = make_lane(gpu, &samples[t + i ? (t + i) % CODECS : spoilt], NULL);
+            workers[t].lanes[i] = make_lane(gpu, &samples[t + i ? (t + i) % CODECS : spoilt], NULL, 0);
     }
     spoil(gpu, &workers[0].lanes[0]);
     run_workers(workers, "a spoilt column");
@@ -177,10 +179,9 @@ static void spoilt_column(fastpair_gpu *gpu, const sample *samples, int spoilt, 
 
 /* One thread, one batch, several streams and outputs, all queued before the first is waited for. */
 static void one_batch(fastpair_gpu *gpu, const sample *s, int rounds) {
-    lane l = make_lane(gpu, s, NULL);
+    lane l = make_lane(gpu, s, NULL, 0);
     fastpair_error error = {.message = ""};
     device_buffers other[THREADS];
-    CHECK_EQ(l.info.makes_positions, 0);
     for (int i = 0; i < THREADS; i++) other[i] = make_buffers(gpu, &l.info, 1);
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < THREADS; i++) {
@@ -222,7 +223,8 @@ int main(void) {
         samples[i] = make_sample(i / 2, size, &options);
     }
     for (int i = 0; i < CODECS; i++) {
-        shared_column(gpu, &samples[i], i == 1 ? few : rounds);
+        shared_column(gpu, &samples[i], 0, i == 1 ? few : rounds);
+        shared_column(gpu, &samples[i], 1, few); /* positions of each batch's own */
         one_batch(gpu, &samples[i], few);
         spoilt_column(gpu, samples, i, few);
     }
