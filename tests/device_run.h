@@ -76,8 +76,8 @@ static void device_ok(const fastpair_gpu *gpu, fp_cu_result result) {
     CHECK_EQ(result, 0);
 }
 
-static device_buffers make_buffers(const fastpair_gpu *gpu, const fastpair_gpu_batch_info *info,
-                                   uint64_t columns) {
+static inline device_buffers make_buffers(const fastpair_gpu *gpu, const fastpair_gpu_batch_info *info,
+                                          uint64_t columns) {
     device_buffers b = {0};
     const fp_driver *d = &gpu->driver;
     device_ok(gpu, d->allocate(&b.tables, info->device_bytes + 1));
@@ -138,9 +138,9 @@ static const char *compare_host(const fastpair_gpu_batch *batch, const sample *s
 }
 
 /* Waits for a decode and compares. */
-static const char *compare_output(const fastpair_gpu *gpu, const fastpair_gpu_batch *batch,
-                                  const sample *samples, uint64_t count, const device_buffers *b,
-                                  uint32_t offset_bits) {
+static inline const char *compare_output(const fastpair_gpu *gpu, const fastpair_gpu_batch *batch,
+                                         const sample *samples, uint64_t count, const device_buffers *b,
+                                         uint32_t offset_bits) {
     uint64_t bytes = batch->output_bytes, slots = batch->row_slots;
     uint8_t *output = malloc(bytes + 16), *offsets = malloc(slots * 8);
     uint32_t word = 0xffffffff;
@@ -157,8 +157,9 @@ static const char *compare_output(const fastpair_gpu *gpu, const fastpair_gpu_ba
     return wrong;
 }
 
-static void check_output(const fastpair_gpu *gpu, const fastpair_gpu_batch *batch, const sample *samples,
-                         uint64_t count, const device_buffers *b, uint32_t offset_bits) {
+static inline void check_output(const fastpair_gpu *gpu, const fastpair_gpu_batch *batch,
+                                const sample *samples, uint64_t count, const device_buffers *b,
+                                uint32_t offset_bits) {
     const char *wrong = compare_output(gpu, batch, samples, count, b, offset_bits);
     CHECK(wrong == NULL);
     if (wrong) fprintf(stderr, "  ^ wrong: %s\n", wrong);
