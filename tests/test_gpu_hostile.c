@@ -147,7 +147,7 @@ int main(void) {
         return getenv("FASTPAIR_TEST_GPU") ? 1 : 77;
     }
     CHECK_EQ(fp_gpu_push(gpu, &error), FASTPAIR_OK);
-    uint64_t random = 23, bytes = getenv("FASTPAIR_TEST_SMALL") ? 8000 : 200000;
+    uint64_t random = 23, bytes = getenv("FASTPAIR_TEST_SMALL") ? 4000 : 200000;
     static const struct {
         fastpair_codec codec;
         uint32_t bits, times;
@@ -156,7 +156,7 @@ int main(void) {
                    {FASTPAIR_CODEC_ONPAIR, 16, 30}, /* so many bytes have a hot part */
                    {FASTPAIR_CODEC_FSST12, 0, 1}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        uint64_t size = bytes * (bytes > 8000 ? columns[i].times : 1);
+        uint64_t size = bytes * (bytes > 4000 ? columns[i].times : 1);
         fastpair_compress_options options = {.struct_size = sizeof options,
                                              .codec = columns[i].codec,
                                              .code_bits = columns[i].bits,

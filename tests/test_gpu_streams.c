@@ -205,7 +205,7 @@ int main(void) {
     }
     CHECK_EQ(fp_gpu_push(gpu, &error), FASTPAIR_OK);
     int is_small = getenv("FASTPAIR_TEST_SMALL") != NULL;
-    uint64_t bytes = is_small ? 30000 : 3000000;
+    uint64_t bytes = is_small ? 12000 : 3000000;
     int rounds = is_small ? 2 : 20, few = is_small ? 1 : 6;
     const fastpair_compress_options codecs[CODECS] = {
         {.struct_size = sizeof codecs[0], .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12},
