@@ -12,6 +12,17 @@
  *   fastpair_gpu_batch_decode  launch: no allocation, no synchronisation, no read-back; may be captured in a CUDA graph
  *
  * The conventions of fastpair.h hold: statuses, errors, options that start with their size.
+ *
+ * Contexts. Every call enters the primary context by itself and leaves the calling thread's current context as it was: another
+ * one, or none. Device memory and streams must belong to the primary context, as those of the CUDA runtime do; a stream of another
+ * context is a failed decode, an address of another one is not noticed.
+ *
+ * cudaDeviceReset takes kernels and device memory away from everyone in the process. Uploads and decodes with a GPU opened before
+ * are UNSUPPORTED from then on and do nothing; its batches can be freed and the GPU closed as ever, and opened again.
+ *
+ * Device memory. Only opening takes any: some hundred MB for the context, if there was none, and the kernels. Drivers may
+ * load a kernel no earlier than at its first launch (CUDA_MODULE_LOADING=EAGER: when opening), so that the first decode can fail,
+ * too. Such a failure is OUT_OF_MEMORY and leaves everything as it was: the same call succeeds once there is memory.
  */
 #ifndef FASTPAIR_GPU_H
 #define FASTPAIR_GPU_H
@@ -35,7 +46,7 @@ typedef struct fastpair_gpu_options {
 
 /* Opens the driver (libcuda.so.1), retains the device's primary context and loads the kernels. UNSUPPORTED, with a message
  * that says what to do, when the library was built without kernels, when there is no driver, no device, a driver too old, or
- * a GPU older than compute capability 8.0. */
+ * a GPU older than compute capability 8.0. OUT_OF_MEMORY when the host's or the device's memory does not suffice. */
 FASTPAIR_API fastpair_status fastpair_gpu_open(const fastpair_gpu_options *options, fastpair_gpu **gpu,
                                                fastpair_error *error);
 
@@ -61,8 +72,8 @@ FASTPAIR_API fastpair_status fastpair_gpu_get_info(const fastpair_gpu *gpu, fast
 
 /* ---------------------------------------------------------------- batches of columns */
 
-/* Some columns prepared for decoding in one launch. One thread at a time may use a batch; decode calls on different
- * streams may follow each other. */
+/* Some columns prepared for decoding in one launch. One thread at a time may use a batch. Its decodes may run at once on different
+ * streams, into different outputs, unless info.makes_positions is 1; different batches, of the same columns too, always may. */
 typedef struct fastpair_gpu_batch fastpair_gpu_batch;
 
 typedef struct fastpair_gpu_batch_options {
@@ -93,6 +104,8 @@ typedef struct fastpair_gpu_batch_info {
     uint64_t output_bytes; /* decoded bytes of all columns, each column starting at a multiple of 256 */
     char kernel
         [64]; /* the kernel that will run; where dictionaries need different ones, that of the first dictionary */
+    int makes_positions; /* 1: each decode computes output positions, in the batch's device memory, as the sidecar is not to be
+                            used or does not fit the kernel. Decodes of the same chunks must then be ordered */
 } fastpair_gpu_batch_info;
 
 FASTPAIR_API fastpair_status fastpair_gpu_batch_get_info(const fastpair_gpu_batch *batch,

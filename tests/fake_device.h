@@ -29,6 +29,9 @@ static fake_device fake;
 
 static fp_cu_result fake_push(fp_cu_context context) { return context ? 0 : 1; }
 static fp_cu_result fake_pop(fp_cu_context *context) { return *context = NULL, 0; }
+static fp_cu_result fake_id(fp_cu_context context, unsigned long long *id) {
+    return *id = 0, context == NULL;
+}
 static fp_cu_result fake_text(fp_cu_result result, const char **text) {
     return *text = "made up", result < 0;
 }
@@ -102,6 +105,7 @@ static void fake_open(const fastpair_allocator *allocator) {
     fake = (fake_device){.gpu = {.allocator = *allocator, .context = helpers}};
     fastpair_gpu *gpu = &fake.gpu;
     gpu->driver.context_push = fake_push, gpu->driver.context_pop = fake_pop;
+    gpu->driver.context_id = fake_id;
     gpu->driver.error_text = fake_text, gpu->driver.launch = fake_launch;
     gpu->driver.copy_to_device = fake_copy_in, gpu->driver.copy_on_device = fake_copy;
     gpu->driver.fill = fake_fill;

@@ -1,5 +1,5 @@
 /* test_driver.c - GPU decoding where the driver fails: none, too old, no device, device too old, memory exhausted, and each
- * driver call failing in turn. Every failure is a status and a message that says what to do; nothing is left retained,
+ * driver call failing in turn, the device reset under the library's feet. Every failure is a status and a message that says what to do; nothing is left retained,
  * allocated or current. The driver is tests/faults/fake_cuda.c, so no GPU is needed. Each case runs in a process of its own, as a
  * driver stays loaded. */
 #include "check.h"
@@ -18,7 +18,10 @@ static uint64_t image_size;
 
 static long (*live)(void);
 static int (*fired)(void);
+static void (*reset)(void);
 static fp_cu_result (*pop)(fp_cu_context *);
+static fp_cu_result (*retain)(fp_cu_context *, fp_cu_device);
+static fp_cu_result (*let_go)(fp_cu_device);
 
 /* Loads a driver by its path; the library's own dlopen then finds it by its name. */
 static int load_fake(const char *folder) {
@@ -31,7 +34,10 @@ static int load_fake(const char *folder) {
     }
     *(void **)(void *)&live = dlsym(library, "fake_cuda_live");
     *(void **)(void *)&fired = dlsym(library, "fake_cuda_fired");
+    *(void **)(void *)&reset = dlsym(library, "fake_cuda_reset");
     *(void **)(void *)&pop = dlsym(library, "cuCtxPopCurrent_v2");
+    *(void **)(void *)&retain = dlsym(library, "cuDevicePrimaryCtxRetain");
+    *(void **)(void *)&let_go = dlsym(library, "cuDevicePrimaryCtxRelease_v2");
     return 1;
 }
 
@@ -226,6 +232,48 @@ static void every_call(void) {
     CHECK(total > 50);
 }
 
+/* ---------------------------------------------------------------- the device is reset */
+
+/* Handles from before a reset are refused, whether or not the context is in use again, and can be given back; the driver
+ * ends the program if one of them reaches it. */
+static void reset_and_go_on(const void *context) {
+    int in_use_again = *(const int *)context;
+    if (!load_fake(FAKE_CUDA_FOLDER)) exit(2);
+    fastpair_error error = {.message = ""};
+    fastpair_column *column;
+    fastpair_gpu *gpu, *another;
+    fastpair_gpu_batch *batch;
+    fp_cu_context revived;
+    uint64_t memory = 256; /* never touched */
+    fastpair_gpu_destination to = {.struct_size = sizeof to, .output = memory, .output_bytes = UINT64_MAX};
+    CHECK_EQ(fastpair_column_open(image, image_size, NULL, &column, &error), FASTPAIR_OK);
+    CHECK_EQ(fastpair_gpu_open(NULL, &gpu, &error), FASTPAIR_OK);
+    CHECK_EQ(fastpair_gpu_batch_create(gpu, (const fastpair_column *const *)&column, 1, NULL, &batch, &error),
+             FASTPAIR_OK);
+    reset();
+    if (in_use_again) CHECK_EQ(retain(&revived, 0), 0);
+    CHECK_EQ(fastpair_gpu_batch_upload(batch, memory, UINT64_MAX, 0, 1, NULL, &error),
+             FASTPAIR_ERROR_UNSUPPORTED);
+    CHECK(strstr(error.message, "cudaDeviceReset") && strstr(error.message, "open it again"));
+    batch->device_memory = memory; /* as if uploaded before */
+    error.message[0] = 0;
+    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, 1, &to, NULL, &error), FASTPAIR_ERROR_UNSUPPORTED);
+    CHECK(strstr(error.message, "cudaDeviceReset") && strstr(error.message, "open it again"));
+    CHECK_EQ(fastpair_gpu_open(NULL, &another, &error), FASTPAIR_OK);
+    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, 1, &to, NULL, &error), FASTPAIR_ERROR_UNSUPPORTED);
+    fastpair_gpu_batch_free(batch);
+    fastpair_gpu_close(gpu);
+    fastpair_gpu_close(another);
+    if (in_use_again) let_go(0);
+    fastpair_column_close(column);
+    CHECK_EQ(live(), 0);
+}
+
+static void resets(void) {
+    for (int in_use_again = 0; in_use_again < 2; in_use_again++)
+        CHECK(in_child(reset_and_go_on, &in_use_again));
+}
+
 int main(void) {
     /* Several chunks, coded and stored. */
     uint8_t text[20000];
@@ -242,6 +290,7 @@ int main(void) {
     CHECK_EQ(fastpair_compress(&rows, &options, &image, &image_size, NULL), FASTPAIR_OK);
     openings();
     every_call();
+    resets();
     fastpair_free(NULL, image);
     return check_done();
 }

@@ -1,131 +1,10 @@
 /* test_gpu.c - decoding on a real GPU, through the public interface: whole batches, ranges of chunks, many columns, images already
  * on the device, regenerated sidecars, row offsets, graphs, corrupt data. Without a GPU it checks that the library says why, and
  * everything that is host arithmetic. FASTPAIR_TEST_GPU=1 makes a missing GPU a failure. */
-#include "check.h"
+#include "device_run.h"
 #include "gpu/batch.h"
-#include "tpch.h"
 
-#define COLUMNS   5
-#define ADDRESSES 5 /* a sixth kind, which fills dictionaries of any size */
-
-typedef struct sample {
-    uint8_t *bytes;
-    uint64_t *offsets;
-    uint64_t rows;
-    uint8_t *image;
-    uint64_t image_size;
-    fastpair_column *column;
-} sample;
-
-/* Rows of one kind, compressed with one codec. */
-static sample make_sample(int kind, uint64_t bytes, const fastpair_compress_options *options) {
-    sample s = {.bytes = malloc(bytes + FP_TPCH_MAX_ROW), .offsets = malloc((bytes + 2) * 8)};
-    uint64_t size = 0, state = 7 + (uint64_t)kind;
-    fp_tpch_gen generator;
-    fp_tpch_init(&generator, 11,
-                 kind == ADDRESSES ? FP_TPCH_C_ADDRESS
-                 : kind % 2        ? FP_TPCH_PS_COMMENT
-                                   : FP_TPCH_L_COMMENT);
-    s.offsets[0] = 0;
-    while (size < bytes) {
-        uint64_t length;
-        if (kind < 2 || kind == ADDRESSES)
-            length = fp_tpch_next(&generator, (char *)s.bytes + size);
-        else if (kind == 2) /* short and empty rows */
-            for (length = 0; length < check_random(&state) % 5; length++)
-                s.bytes[size + length] = (uint8_t) "abcab"[check_random(&state) % 5];
-        else if (kind == 3) { /* one 16-byte token over and over */
-            length = 16;
-            memcpy(s.bytes + size, "ABCDEFGHIJKLMNOP", 16);
-        } else /* random bytes: stored */
-            for (length = 0; length < 40; length++) s.bytes[size + length] = (uint8_t)check_random(&state);
-        size += length;
-        s.offsets[++s.rows] = size;
-    }
-    fp_tpch_destroy(&generator);
-    fastpair_rows rows = {.rows = s.rows, .bytes = s.bytes, .offsets = s.offsets};
-    fastpair_error error;
-    CHECK_EQ(fastpair_compress(&rows, options, &s.image, &s.image_size, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_column_open(s.image, s.image_size, NULL, &s.column, &error), FASTPAIR_OK);
-    return s;
-}
-
-static void free_sample(sample *s) {
-    fastpair_column_close(s->column);
-    fastpair_free(NULL, s->image);
-    free(s->bytes);
-    free(s->offsets);
-}
-
-typedef struct device_buffers {
-    uint64_t tables, output, offsets, status;
-    fp_cu_stream stream;
-} device_buffers;
-
-static void device_ok(const fastpair_gpu *gpu, fp_cu_result result) {
-    fastpair_error error;
-    if (result) {
-        fp_driver_fail(&gpu->driver, result, "a test's own call", &error);
-        fprintf(stderr, "%s\n", error.message);
-    }
-    CHECK_EQ(result, 0);
-}
-
-static device_buffers make_buffers(const fastpair_gpu *gpu, const fastpair_gpu_batch_info *info,
-                                   uint64_t columns) {
-    device_buffers b = {0};
-    const fp_driver *d = &gpu->driver;
-    device_ok(gpu, d->allocate(&b.tables, info->device_bytes + 1));
-    device_ok(gpu, d->allocate(&b.output, info->output_bytes + 16));
-    device_ok(gpu, d->allocate(&b.offsets, (info->rows + columns) * 8));
-    device_ok(gpu, d->allocate(&b.status, 4));
-    device_ok(gpu, d->stream_create(&b.stream, 1));
-    device_ok(gpu, d->fill(b.output, 0xee, info->output_bytes + 16, b.stream));
-    device_ok(gpu, d->fill(b.status, 0, 4, b.stream));
-    return b;
-}
-
-static void free_buffers(const fastpair_gpu *gpu, device_buffers *b) {
-    device_ok(gpu, gpu->driver.stream_wait(b->stream));
-    gpu->driver.release(b->tables);
-    gpu->driver.release(b->output);
-    gpu->driver.release(b->offsets);
-    gpu->driver.release(b->status);
-    gpu->driver.stream_destroy(b->stream);
-}
-
-static uint32_t read_status(const fastpair_gpu *gpu, const device_buffers *b) {
-    uint32_t word = 0xffffffff;
-    device_ok(gpu, gpu->driver.copy_to_host(&word, b->status, 4, b->stream));
-    device_ok(gpu, gpu->driver.stream_wait(b->stream));
-    return word;
-}
-
-/* Compares output, row offsets and the guard behind the output with the rows. */
-static void check_output(const fastpair_gpu *gpu, const fastpair_gpu_batch *batch, const sample *samples,
-                         uint64_t count, const device_buffers *b, uint32_t offset_bits) {
-    uint64_t bytes = batch->output_bytes, slots = batch->row_slots;
-    uint8_t *output = malloc(bytes + 16), *offsets = malloc(slots * 8);
-    device_ok(gpu, gpu->driver.copy_to_host(output, b->output, bytes + 16, b->stream));
-    device_ok(gpu, gpu->driver.copy_to_host(offsets, b->offsets, slots * (offset_bits / 8), b->stream));
-    CHECK_EQ(read_status(gpu, b), 0);
-    uint64_t slot = 0, wrong = 0;
-    for (uint64_t c = 0; c < count; c++) {
-        uint64_t at, size;
-        fastpair_gpu_batch_get_column(batch, c, &at, &size, NULL, NULL);
-        CHECK_EQ(size, samples[c].offsets[samples[c].rows]);
-        CHECK(memcmp(output + at, samples[c].bytes, size) == 0);
-        for (uint64_t row = 0; row <= samples[c].rows && offset_bits; row++, slot++) {
-            uint64_t value =
-                offset_bits == 32 ? ((uint32_t *)(void *)offsets)[slot] : ((uint64_t *)(void *)offsets)[slot];
-            wrong += value != samples[c].offsets[row];
-        }
-    }
-    CHECK_EQ(wrong, 0);
-    for (int i = 0; i < 16; i++) CHECK_EQ(output[bytes + i], 0xee);
-    free(output);
-    free(offsets);
-}
+#define COLUMNS 5
 
 static int has_long_tokens(const sample *samples, uint64_t count) {
     uint64_t longer = 0;
@@ -160,12 +39,7 @@ static void test_batch(fastpair_gpu *gpu, const sample *samples, uint64_t count,
     CHECK_EQ(fastpair_gpu_batch_get_info(batch, &info, &error), FASTPAIR_OK);
     if (kernel) CHECK(strcmp(info.kernel, kernel) == 0);
     device_buffers b = make_buffers(gpu, &info, count);
-    fastpair_gpu_destination to = {.struct_size = sizeof to,
-                                   .output = b.output,
-                                   .output_bytes = info.output_bytes,
-                                   .row_offsets = b.offsets,
-                                   .offset_bits = 64,
-                                   .status = b.status};
+    fastpair_gpu_destination to = destination_in(&b, info.output_bytes);
     CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT); /* not uploaded yet */
     batches_tested++;
@@ -244,12 +118,7 @@ static void test_device_image(fastpair_gpu *gpu, const sample *s) {
     CHECK_EQ(fastpair_gpu_batch_get_info(batch, &info, &error), FASTPAIR_OK);
     device_buffers b = make_buffers(gpu, &info, 1);
     device_ok(gpu, gpu->driver.copy_to_device(image, s->image, s->image_size, b.stream));
-    fastpair_gpu_destination to = {.struct_size = sizeof to,
-                                   .output = b.output,
-                                   .output_bytes = info.output_bytes,
-                                   .row_offsets = b.offsets,
-                                   .offset_bits = 64,
-                                   .status = b.status};
+    fastpair_gpu_destination to = destination_in(&b, info.output_bytes);
     CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0, info.chunks, b.stream, &error),
              FASTPAIR_OK);
     CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error), FASTPAIR_OK);
@@ -279,12 +148,7 @@ static void test_damage(fastpair_gpu *gpu, const sample *s) {
             device_ok(gpu, gpu->driver.fill(b.tables + placed->device_offset + section->offset -
                                                 placed->first_section,
                                             (unsigned char)value, section->size, b.stream));
-            fastpair_gpu_destination to = {.struct_size = sizeof to,
-                                           .output = b.output,
-                                           .output_bytes = info.output_bytes,
-                                           .row_offsets = b.offsets,
-                                           .offset_bits = 64,
-                                           .status = b.status};
+            fastpair_gpu_destination to = destination_in(&b, info.output_bytes);
             CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error), FASTPAIR_OK);
             CHECK(read_status(gpu, &b) != 0);
             uint8_t guard[16];

@@ -162,7 +162,8 @@ fastpair_status fastpair_gpu_batch_get_info(const fastpair_gpu_batch *batch, fas
                                     .rows = batch->row_slots - batch->column_count,
                                     .device_bytes = batch->device_bytes,
                                     .table_bytes = batch->table_bytes,
-                                    .output_bytes = batch->output_bytes};
+                                    .output_bytes = batch->output_bytes,
+                                    .makes_positions = batch->regenerates};
     if (batch->group_count)
         strncpy(full.kernel, fp_group_kernel(&batch->groups[0])->name, sizeof full.kernel - 1);
     size_t size = info->struct_size < sizeof full ? info->struct_size : sizeof full;

@@ -8,9 +8,16 @@
 #include <string.h>
 
 fastpair_status fp_gpu_push(const fastpair_gpu *gpu, fastpair_error *error) {
+    unsigned long long id = gpu->context_id;
     fp_cu_result result = gpu->driver.context_push(gpu->context);
-    return result ? fp_driver_fail(&gpu->driver, result, "entering the device's context", error)
-                  : FASTPAIR_OK;
+    if (!result && (result = gpu->driver.context_id(gpu->context, &id))) fp_gpu_pop(gpu);
+    if (result) return fp_driver_fail(&gpu->driver, result, "entering the device's context", error);
+    if (id == gpu->context_id) return FASTPAIR_OK;
+    fp_gpu_pop(gpu);
+    return fp_fail(
+        error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+        "GPU: the device was reset (cudaDeviceReset) after it was opened here, and the kernels are "
+        "gone; free the batches, close the GPU and open it again");
 }
 
 void fp_gpu_pop(const fastpair_gpu *gpu) {
@@ -89,6 +96,8 @@ static fastpair_status start_device(fastpair_gpu *gpu, int ordinal, fastpair_err
                        ordinal, gpu->info.name, gpu->info.compute_major, gpu->info.compute_minor);
     if ((result = driver->context_retain(&gpu->context, gpu->device)))
         return fp_driver_fail(driver, result, "retaining the device's primary context", error);
+    if ((result = driver->context_id(gpu->context, &gpu->context_id)))
+        return fp_driver_fail(driver, result, "identifying the device's primary context", error);
     if ((status = fp_gpu_push(gpu, error))) return status;
     status = load_kernels(gpu, error);
     fp_gpu_pop(gpu);

@@ -11,6 +11,7 @@ struct fastpair_gpu {
     fp_driver driver;
     fp_cu_device device;
     fp_cu_context context;
+    unsigned long long context_id; /* a reset gives the context another one, and takes the kernels away */
     fp_cu_module module;
     fastpair_gpu_info info;
     fp_cu_function kernels[FP_KERNELS]; /* in the order of the kernel table */
@@ -19,7 +20,8 @@ struct fastpair_gpu {
     fp_cu_function scan_batches;    /* ...and their running sum in each chunk */
 };
 
-/* Makes the GPU's context current for the calls that follow; every push needs its pop. */
+/* Makes the GPU's context current for the calls that follow; every push needs its pop. Fails if the device was reset since it was
+ * opened: handles from before must not reach the driver, which need not notice. */
 fastpair_status fp_gpu_push(const fastpair_gpu *gpu, fastpair_error *error);
 void fp_gpu_pop(const fastpair_gpu *gpu);
 

@@ -46,9 +46,13 @@ static const char *remedy_for(fp_cu_result result) {
                "nvidia-smi";
     case 34: return "; this is the toolkit's stub library: install the real driver";
     case 100: return "; no GPU is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES";
+    case 201:
+        return "; streams must belong to the device's primary context; if the device was reset "
+               "(cudaDeviceReset), free the batches, close the GPU and open it again";
     case 209: return "; this library has no kernels for this GPU: build it for the GPU's architecture";
     case 218:
     case 222: return "; the driver is older than the toolkit this library was built with: update the driver";
+    case 400: return "; streams must belong to the device's primary context, and still be there";
     case 700:
     case 714:
     case 715:
@@ -58,6 +62,9 @@ static const char *remedy_for(fp_cu_result result) {
     case 719:
         return "; the device's context is of no more use after this: restart the program, and please report "
                "it";
+    case 709:
+        return "; the device was reset (cudaDeviceReset) since it was opened: free the batches, close the "
+               "GPU and open it again";
     case 802: return "; the system is not ready: check that the fabric manager runs";
     case 803:
     case 804: return "; the driver's library and kernel module do not match: reboot or reinstall the driver";

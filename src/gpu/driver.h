@@ -32,6 +32,7 @@ typedef uint64_t fp_cu_pointer;
     CALL(context_release, "cuDevicePrimaryCtxRelease_v2", (fp_cu_device device))                             \
     CALL(context_push, "cuCtxPushCurrent_v2", (fp_cu_context context))                                       \
     CALL(context_pop, "cuCtxPopCurrent_v2", (fp_cu_context * context))                                       \
+    CALL(context_id, "cuCtxGetId", (fp_cu_context context, unsigned long long *id))                          \
     CALL(module_load, "cuModuleLoadData", (fp_cu_module * module, const void *image))                        \
     CALL(module_unload, "cuModuleUnload", (fp_cu_module module))                                             \
     CALL(module_function, "cuModuleGetFunction",                                                             \
