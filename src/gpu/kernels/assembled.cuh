@@ -376,8 +376,10 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
     if (warp_ballot(behind)) bad = FP_GPU_BAD_CODE;
     uint32_t own = assembled_sum<K>(lengths), sum = warp_inclusive_sum(own), total = warp_shfl(sum, 31);
     uint32_t place = chunk_position(batch->place), begin = warp_shfl(place, 0), end = warp_shfl(place, 1);
-    /* As far into a line in shared memory as in global memory: a copy then reads no line twice. */
-    uint32_t moved = ((uint32_t)batch->out + begin - staging) & (FP_GPU_LINE - 1);
+    /* As far into a line, or a quarter of it, in shared memory as in global memory: a copy then reads none twice.
+     * Whole lines count where gathers compete with the copy. */
+    enum { line = D == FP_GPU_HOT || D == FP_GPU_FAR ? FP_GPU_LINE : FP_GPU_LINE / 4 };
+    uint32_t moved = ((uint32_t)batch->out + begin - staging) & (line - 1);
     /* The one check that keeps every write inside the chunk, and finds any lie about positions. */
     if (end > batch->end || begin > end || end - begin != total || (batch->in_chunk == 0 && begin != 0))
         bad |= FP_GPU_BAD_SIDECAR;

@@ -22,10 +22,9 @@ typedef struct fp_words4 {
 
 #define DEVICE                     static __device__ __forceinline__
 #define UNROLL                     _Pragma("unroll")
-/* Memory of the block: of a size known to the compiler, 16-byte aligned, or what the launch asked for, from the
- * beginning of a line on. */
+/* Memory of the block, 16-byte aligned: of a size known to the compiler, or what the launch asked for. */
 #define SHARED_BYTES(name, bytes)  __shared__ __align__(16) uint8_t name[bytes]
-#define SHARED_DYNAMIC_BYTES(name) extern __shared__ __align__(FP_GPU_LINE) uint8_t name[]
+#define SHARED_DYNAMIC_BYTES(name) extern __shared__ __align__(16) uint8_t name[]
 
 /* ---------------------------------------------------------------- where am I */
 DEVICE uint32_t lane(void) { return threadIdx.x & 31; }
