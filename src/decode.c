@@ -153,9 +153,11 @@ static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
     return groups < readable ? groups : readable;
 }
 
-/* Output is fetched a run of codes ahead, within limits: nearer and lines come too late, farther and they are gone again
- * when they are written. (Of 0.5 to 16 KiB, tokens of 2 bytes like 1 KiB best, of 6 and more 4 KiB; 12 bits.) */
-#define RUN_GROUPS     32u
+/* Output is fetched as far ahead as AHEAD_GROUPS groups of the last run were long, within limits: nearer and lines come
+ * too late, farther and they are gone again when they are written. (Of 0.5 to 16 KiB, tokens of 2 bytes like 1 KiB best,
+ * of 6 and more 4 KiB; 12 bits.) */
+#define RUN_GROUPS     128u
+#define AHEAD_GROUPS   32u
 #define NEAREST_FETCH  768u
 #define FARTHEST_FETCH 4096u
 
@@ -180,7 +182,9 @@ static int decode_groups(const fp_decoder *decoder, cursor *at, uint64_t groups)
             const uint8_t *end = decoder->loop(decoder, &run);
             if (!end) return 0;
             size = (uint64_t)(end - at->out);
-            run.ahead = size < NEAREST_FETCH ? NEAREST_FETCH : size > FARTHEST_FETCH ? FARTHEST_FETCH : size;
+            run.ahead = size * AHEAD_GROUPS / run.groups;
+            if (run.ahead < NEAREST_FETCH) run.ahead = NEAREST_FETCH;
+            if (run.ahead > FARTHEST_FETCH) run.ahead = FARTHEST_FETCH;
         } else { /* aside */
             uint8_t bytes[ASIDE_BYTES];
             run.groups = groups < ASIDE_GROUPS ? groups : ASIDE_GROUPS;
