@@ -29,8 +29,8 @@ fp_cpu_level fp_cpu_detect(void) {
  * calls of a megabyte between other work, as 512-bit instructions change the clock. The same with 256 bits was 5 to
  * 10 % slower, with gathers 40 %, with four 16-byte rows 10 %; streaming stores through a buffer were 10 to 20 % slower
  * than fetching the output's lines, plain copies from a buffer 5 to 10 %. Rows of 8 bytes copied to fixed slots first and
- * squeezed 64 codes later, masks by vpermi2b, was 15 to 20 % faster while the core's other thread was idle, 5 to 15 % slower
- * while it was busy. No gain: fields by pext, lengths of 4 or 8 bytes that add straight from memory, positions of eight
+ * squeezed 64 codes later, masks by vpermi2b, was 15 to 20 % faster on the calm machine, 5 to 15 % slower on the loaded one,
+ * and needs 512 bits too. No gain: fields by pext, lengths of 4 or 8 bytes that add straight from memory, positions of eight
  * tokens by prefix sums before any store, two tokens merged by pshufb, fetching for writing (prefetchw). */
 static fp_decode_loop *loop_of(fp_cpu_level level) {
 #if defined(__x86_64__)
