@@ -28,7 +28,10 @@ fp_cpu_level fp_cpu_detect(void) {
  * rows of 8 bytes squeezed together by vpcompressb, was up to 10 % faster in long runs but took up to twice the time in
  * calls of a megabyte between other work, as 512-bit instructions change the clock. The same with 256 bits was 5 to
  * 10 % slower, with gathers 40 %, with four 16-byte rows 10 %; streaming stores through a buffer were 10 to 20 % slower
- * than fetching the output's lines. */
+ * than fetching the output's lines, plain copies from a buffer 5 to 10 %. Rows of 8 bytes copied to fixed slots first and
+ * squeezed 64 codes later, masks by vpermi2b, was 15 to 20 % faster on the calm machine, 5 to 15 % slower on the loaded one,
+ * and needs 512 bits too. No gain: fields by pext, lengths of 4 or 8 bytes that add straight from memory, positions of eight
+ * tokens by prefix sums before any store, two tokens merged by pshufb, fetching for writing (prefetchw). */
 static fp_decode_loop *loop_of(fp_cpu_level level) {
 #if defined(__x86_64__)
     if (level >= FP_CPU_AVX2) return fp_decode_loop_avx2;
@@ -153,11 +156,12 @@ static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
     return groups < readable ? groups : readable;
 }
 
-/* Output is fetched a run of codes ahead, within limits: nearer and lines come too late, farther and they are gone again
- * when they are written. (Of 0.5 to 16 KiB, tokens of 2 bytes like 1 KiB best, of 6 and more 4 KiB; 12 bits.) */
-#define RUN_GROUPS     32u
-#define NEAREST_FETCH  768u
-#define FARTHEST_FETCH 4096u
+/* How far ahead of the stores output is fetched: nearer and lines come too late, farther and they are gone again when they
+ * are written. (1, 2, 4 and 8 KiB are 0 to 8 % slower, by column, width and whether the output is in cache already.) */
+#define FETCH_AHEAD 3072u
+
+/* Groups a call: enough to forget the call. */
+#define RUN_GROUPS 128u
 
 #define ASIDE_GROUPS 16u
 #define ASIDE_BYTES  (ASIDE_GROUPS * FP_DECODE_GROUP * FP_MAX_TOKEN + FP_DECODE_OVERRUN(FP_MAX_TOKEN))
@@ -165,7 +169,7 @@ static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
 /* `groups` groups, from a multiple of 16 codes on. 0 if a code is bad or does not fit. */
 static int decode_groups(const fp_decoder *decoder, cursor *at, uint64_t groups) {
     const uint64_t row_bytes = decoder->row_bytes, group_bytes = fp_group_bytes(decoder->code_bits);
-    fp_decode_run run = {.packed_end = at->packed + at->packed_size, .ahead = NEAREST_FETCH};
+    fp_decode_run run = {.packed_end = at->packed + at->packed_size};
     while (groups) {
         uint64_t room = (uint64_t)(at->out_end - at->out), size;
         run.packed = at->packed + at->code / FP_DECODE_GROUP * group_bytes;
@@ -175,12 +179,11 @@ static int decode_groups(const fp_decoder *decoder, cursor *at, uint64_t groups)
         if (run.groups) { /* in place */
             if (run.groups > RUN_GROUPS) run.groups = RUN_GROUPS;
             if (run.groups > groups) run.groups = groups;
-            if (run.ahead > room) run.ahead = room;
+            run.ahead = room < FETCH_AHEAD ? room : FETCH_AHEAD;
             run.out = at->out;
             const uint8_t *end = decoder->loop(decoder, &run);
             if (!end) return 0;
             size = (uint64_t)(end - at->out);
-            run.ahead = size < NEAREST_FETCH ? NEAREST_FETCH : size > FARTHEST_FETCH ? FARTHEST_FETCH : size;
         } else { /* aside */
             uint8_t bytes[ASIDE_BYTES];
             run.groups = groups < ASIDE_GROUPS ? groups : ASIDE_GROUPS;

@@ -127,6 +127,35 @@ static void shared_column(uint64_t seed, fastpair_codec codec, uint32_t bits, ui
     shape_free(&s);
 }
 
+/* A column so large that decoding is cut into windows of an odd size, in chunks that no window ends with. */
+static void many_windows(uint64_t seed) {
+    shape s;
+    shape_make(&s, SHAPE_LOG_LINES, seed, &(shape_options){.bytes = 5000000});
+    fastpair_compress_options options = {.struct_size = sizeof options,
+                                         .codec = FASTPAIR_CODEC_ONPAIR,
+                                         .code_bits = 12,
+                                         .chunk_bytes = 700000,
+                                         .sample_bytes = 200000};
+    uint8_t *image = NULL, *bytes = malloc(s.out_size + 1);
+    uint64_t size = 0, *offsets = malloc((s.rows.rows + 1) * 8), random = seed;
+    fastpair_error error;
+    fastpair_column *column = NULL;
+    verify_ok(fastpair_compress(&s.rows, &options, &image, &size, &error), &error, "compress");
+    verify_ok(fastpair_column_open(image, size, NULL, &column, &error), &error, "open");
+    for (uint32_t threads = 1; threads <= 5; threads += 2) {
+        memset(bytes, 0xa5, s.out_size + 1);
+        fastpair_destination to = {bytes, s.out_size, offsets, 64, NULL, 0};
+        verify_ok(fastpair_column_decode(column, 0, s.rows.rows, &to, threads, &error), &error, "decode");
+        CHECK(!memcmp(bytes, s.out_bytes, s.out_size) && bytes[s.out_size] == 0xa5);
+    }
+    job j = {.column = column, .s = &s};
+    for (int i = 0; i < 10; i++) CHECK_EQ(decode_range(&j, &random, bytes, offsets), 0);
+    fastpair_column_close(column);
+    fastpair_free(NULL, image);
+    free(bytes), free(offsets);
+    shape_free(&s);
+}
+
 /* Compressed bytes depend on rows, options and seed, never on threads or on the run. */
 static void same_bytes(uint64_t seed, uint64_t column_bytes) {
     static const uint32_t counts[] = {1, 2, 3, 8, 0};
@@ -177,6 +206,7 @@ int main(void) {
     shared_column(seed, FASTPAIR_CODEC_ONPAIR, 12, rounds);
     shared_column(seed, FASTPAIR_CODEC_FSST12, 0, rounds);
     shared_column(seed, FASTPAIR_CODEC_STORED, 0, rounds);
+    many_windows(seed);
     same_bytes(seed, verify_scaled(150000));
     return check_done();
 }
