@@ -26,13 +26,13 @@ typedef struct estimate {
 } estimate;
 
 /* The decode rate to expect, from measurements on an H200 (docs/format.md does not depend on it): codes per nanosecond
- * by what the dictionary costs to look up, under the ceiling of reading codes and writing bytes at 80 % of 4.2 TB/s. */
+ * by what the dictionary costs to look up, under the ceiling of reading codes and writing bytes at 86 % of 4.2 TB/s. */
 static double estimate_rate(fp_codec_choice choice, double mean_token, double ratio) {
-    double codes = choice.code_bits > 14   ? 190 /* most of the dictionary in L2 */
-                   : choice.max_token > 8  ? 450 /* 16-byte tokens in shared memory */
-                   : choice.code_bits > 12 ? 515 /* 8-byte tokens, up to 128 KiB of them */
+    double codes = choice.code_bits > 14   ? 250 /* most of the dictionary in L2 */
+                   : choice.max_token > 8  ? 500 /* 16-byte tokens in shared memory */
+                   : choice.code_bits > 12 ? 560 /* 8-byte tokens, up to 128 KiB of them */
                                            : 640;
-    double pipe = codes * mean_token, memory = 0.8 * 4200 / (1 + 1 / ratio);
+    double pipe = codes * mean_token, memory = 0.86 * 4200 / (1 + 1 / ratio);
     return pipe < memory ? pipe : memory;
 }
 

@@ -7,7 +7,7 @@
 /* Each column has a dictionary of its own. */
 static void test_many_dictionaries(void) {
     start();
-    for (uint64_t i = 0; i < 140; i++) add_classes(&columns, 12, 8, 0, 1000 + i, 1, 300, 256, i % 50 == 0);
+    for (uint64_t i = 0; i < 160; i++) add_classes(&columns, 12, 8, 0, 1000 + i, 1, 300, 256, i % 50 == 0);
     CHECK(check_batch(&columns, NULL, 0) >= 2);
     CHECK_EQ(fake.most_shares, FP_GPU_WIDE_GROUPS);
 }
