@@ -83,7 +83,8 @@ static uint32_t long_share(const fp_column_shape *shape) {
  * point, and what the tokens are like decides about the rest. The numbers are fitted to an H200. */
 static uint32_t estimate(const fp_kernel *kernel, const fp_column_shape *shape,
                          const fp_assembled_plan *plan) {
-    uint32_t lane_codes = kernel->codes_per_lane, enough = lane_codes == 32 ? 12 : lane_codes == 8 ? 20 : 24;
+    uint32_t lane_codes = kernel->codes_per_lane, enough = lane_codes == 8 ? 20 : 24;
+    if (lane_codes == 32 && kernel->home != FP_GPU_RARE) enough = 12;
     uint32_t rate = 1000 * (plan->warps < enough ? plan->warps : enough) / enough;
     int long_tokens = kernel->max_token == 16, one_length = has_one_length(shape);
     if (kernel->home == FP_GPU_FAR) return 500;
@@ -94,7 +95,7 @@ static uint32_t estimate(const fp_kernel *kernel, const fp_column_shape *shape,
     /* Wide stores are worth their instructions where there is much to store; and if rows repeat one pattern, which
      * the histogram does not tell, they do better than narrow ones. */
     if (lane_codes >= 16 && kernel->store_bytes == 8)
-        return fp_mean_token(shape) >= (long_tokens ? 550 : 530) ? rate + 100 : rate - 100;
+        return fp_mean_token(shape) >= (long_tokens ? 550 : 500) ? rate + 100 : rate - 100;
     return lane_codes == 32 ? rate + 60 : rate;
 }
 
