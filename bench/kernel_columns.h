@@ -52,7 +52,8 @@ static bool column_order(column *c, uint32_t hot) {
     for (c->bits = 9; c->bits < most_bits; c->bits++) {
         uint32_t shift = FP_GPU_CLASS_SHIFT(c->bits), slots = 0;
         for (size_t i = 0; i < order.size(); i++, slots++)
-            if (i && (cold[order[i]] != cold[order[i - 1]] || c->lengths[order[i]] != c->lengths[order[i - 1]]))
+            if (i &&
+                (cold[order[i]] != cold[order[i - 1]] || c->lengths[order[i]] != c->lengths[order[i - 1]]))
                 slots = (slots + (1u << shift) - 1) >> shift << shift;
         if (slots <= 1u << c->bits) break;
     }
@@ -106,9 +107,8 @@ static void column_spread(column *c) {
         std::stable_sort(order.begin(), order.end(),
                          [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
         for (uint32_t code : order) {
-            auto best = std::min_element(places.begin(), places.end(), [&](uint32_t a, uint32_t b) {
-                return load[a % 32] < load[b % 32];
-            });
+            auto best = std::min_element(places.begin(), places.end(),
+                                         [&](uint32_t a, uint32_t b) { return load[a % 32] < load[b % 32]; });
             load[*best % 32] += counts[code];
             number[code] = (uint16_t)*best;
             memcpy(&tokens[16ull * *best], &c->tokens[16ull * code], 16);

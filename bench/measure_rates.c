@@ -147,8 +147,10 @@ void measure_rates(const bench_device *device, const measure_options *options, c
     const char *name;
     for (uint32_t i = 0; (name = fastpair_gpu_kernel_name(i)); i++) {
         if (options->only_chosen ? strcmp(name, chosen) != 0 : !measure_wants(options, name)) continue;
-        if (options->stored) measure_kernel(device, options, column, tiles, count, name, chosen, 0);
-        if (options->regenerated) measure_kernel(device, options, column, tiles, count, name, chosen, 1);
+        /* Left to the library, each dictionary has the kernel that suits it. */
+        const char *asked = options->only_chosen ? NULL : name;
+        if (options->stored) measure_kernel(device, options, column, tiles, count, asked, chosen, 0);
+        if (options->regenerated) measure_kernel(device, options, column, tiles, count, asked, chosen, 1);
     }
     free(tiles);
 }

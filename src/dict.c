@@ -107,9 +107,8 @@ static void spread_neighbours(ranked *list, const neighbours *these, uint64_t *l
     for (uint32_t i = 0; i < these->codes; i++) {
         uint32_t best = BANKS;
         for (uint32_t c = 0; c < these->codes; c++)
-            if (!(is_taken >> c & 1) &&
-                (best == BANKS ||
-                 load[(these->first_code + c) % BANKS] < load[(these->first_code + best) % BANKS]))
+            if (!(is_taken >> c & 1) && (best == BANKS || load[(these->first_code + c) % BANKS] <
+                                                              load[(these->first_code + best) % BANKS]))
                 best = c;
         is_taken |= 1u << best;
         load[(these->first_code + best) % BANKS] += by_count[i].count;
@@ -143,8 +142,7 @@ fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, i
     ranked *list = fp_allocate(allocator, tokens->count, sizeof *list);
     /* A hot and a cold run for each length is the most there can be. */
     dict->runs = fp_allocate(allocator, 2 * FP_MAX_TOKEN, sizeof *dict->runs);
-    neighbours *places =
-        fp_allocate(allocator, tokens->count / BANKS + 2 * 2 * FP_MAX_TOKEN, sizeof *places);
+    neighbours *places = fp_allocate(allocator, tokens->count / BANKS + 2 * 2 * FP_MAX_TOKEN, sizeof *places);
     if (!list || !dict->runs || !places) {
         fp_release(allocator, list);
         fp_release(allocator, places);

@@ -26,12 +26,12 @@ static void emulated_assembled(const void *parameters) {
 }
 
 #define EMULATED_STAGED(K, W, H, T, carried)                                                                 \
-    {"staged K" #K " W" #W " H" #H " T" #T, K, W,          16, T, 0, carried,                                \
+    {"staged K" #K " W" #W " H" #H " T" #T, K, W,           16, T, 0, carried,                               \
      emulated_staged<K, W, 16, H, T>,       0, FP_GPU_SPLIT},
 #define EMULATED_STAGED8(K, T, carried)                                                                      \
     {"staged8 K" #K " T" #T, K, 8, 8, T, 0, carried, emulated_staged<K, 8, 8, 0, T>, 0, FP_GPU_SPLIT},
 #define EMULATED_SHARED(K, W, H, T)                                                                          \
-    {"shared K" #K " W" #W " H" #H " T" #T, K, W,          16, T, 1, 0,                                      \
+    {"shared K" #K " W" #W " H" #H " T" #T, K, W,           16, T, 1, 0,                                     \
      emulated_shared<K, W, 16, H, T>,       0, FP_GPU_SPLIT},
 #define EMULATED_SHARED8(K, T)                                                                               \
     {"shared8 K" #K " T" #T, K, 8, 8, T, 1, 0, emulated_shared<K, 8, 8, 0, T>, 0, FP_GPU_SPLIT},

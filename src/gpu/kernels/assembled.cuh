@@ -36,12 +36,8 @@ template <int K, int BITS, int L, int D, int S> struct assembled_shape {
 
 /* What a lane stores at once. */
 template <int S> struct assembled_unit;
-template <> struct assembled_unit<4> {
-    typedef uint32_t type;
-};
-template <> struct assembled_unit<8> {
-    typedef uint64_t type;
-};
+template <> struct assembled_unit<4> { typedef uint32_t type; };
+template <> struct assembled_unit<8> { typedef uint64_t type; };
 
 /* ---------------------------------------------------------------- where things are */
 
@@ -389,8 +385,8 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
     bulk_wait_read(); /* the batch before may still be on its way out of the buffer */
     warp_sync();
     uint32_t position = staging + moved + sum - own;
-    assembled_rest<unit> rest = assembled_assemble<shape, unit, K, BITS, L, D>(dict, words, lengths, long_steps,
-                                                                               position, shared);
+    assembled_rest<unit> rest =
+        assembled_assemble<shape, unit, K, BITS, L, D>(dict, words, lengths, long_steps, position, shared);
     assembled_join(shared, position, batch->left < shape::codes ? (batch->left - 1) / K : 31, rest);
     bulk_fence();
     warp_sync(); /* units were written by one lane and are read by another */

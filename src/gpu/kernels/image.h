@@ -27,7 +27,8 @@ typedef struct fp_gpu_image {
 } fp_gpu_image;
 
 /* Bytes of an image with `near` slots, of which those from `split` on have second halves. */
-static inline uint32_t fp_gpu_image_size(uint32_t code_bits, uint32_t longest, uint32_t near, uint32_t split) {
+static inline uint32_t fp_gpu_image_size(uint32_t code_bits, uint32_t longest, uint32_t near,
+                                         uint32_t split) {
     uint32_t tokens = longest / 2 * (near + near - split);
     return ((uint32_t)FP_GPU_CLASS_TABLE(code_bits) + tokens + 15) / 16 * 16;
 }

@@ -103,10 +103,10 @@ typedef struct fp_gpu_share {
 /* A warp's buffer for the codes of a batch; lanes that are not aligned read a word more. */
 #define FP_GPU_CODE_BUFFER(codes_per_lane, bits) ((codes_per_lane) * (bits)*4 + 16)
 /* A warp's buffer for output: a batch of so many bytes fits wherever in a line it begins. */
-#define FP_GPU_LINE                              128
-#define FP_GPU_STAGING(bytes)                    (((bytes) + FP_GPU_LINE - 1 + 15) / 16 * 16)
+#define FP_GPU_LINE           128
+#define FP_GPU_STAGING(bytes) (((bytes) + FP_GPU_LINE - 1 + 15) / 16 * 16)
 /* Shared memory of a block: the image, two buffers a warp, and the number of the next run of batches. */
-#define FP_GPU_BLOCK_SHARED(image, warps, warp)  ((image) + (warps) * (warp) + 16)
+#define FP_GPU_BLOCK_SHARED(image, warps, warp) ((image) + (warps) * (warp) + 16)
 
 /* So many chunks a launch of a staged kernel brings along, in 4 KiB of parameters; for more, the kernel looks into the
  * tables. A launch of an assembled kernel, which decodes whole columns at a time, has 32 KiB and no more chunks
