@@ -102,17 +102,19 @@ static int by_neighbours_count(const void *left, const void *right) {
 /* Gives these codes to their tokens again, the most frequent token to the bank with the least load first. */
 static void spread_neighbours(ranked *list, const neighbours *these, uint64_t *load) {
     ranked by_count[BANKS];
-    uint32_t is_taken = 0;
+    uint32_t free_codes[BANKS], left = these->codes;
     memcpy(by_count, list + these->listed, these->codes * sizeof *list);
-    for (uint32_t i = 0; i < these->codes; i++) {
-        uint32_t best = BANKS;
-        for (uint32_t c = 0; c < these->codes; c++)
-            if (!(is_taken >> c & 1) && (best == BANKS || load[(these->first_code + c) % BANKS] <
-                                                              load[(these->first_code + best) % BANKS]))
-                best = c;
-        is_taken |= 1u << best;
-        load[(these->first_code + best) % BANKS] += by_count[i].count;
-        list[these->listed + best] = by_count[i];
+    for (uint32_t c = 0; c < left; c++) free_codes[c] = c;
+    for (uint32_t i = 0; left; i++) {
+        uint32_t best = 0;
+        for (uint32_t f = 1; f < left; f++)
+            if (load[(these->first_code + free_codes[f]) % BANKS] <
+                load[(these->first_code + free_codes[best]) % BANKS])
+                best = f;
+        load[(these->first_code + free_codes[best]) % BANKS] += by_count[i].count;
+        list[these->listed + free_codes[best]] = by_count[i];
+        left--;
+        memmove(free_codes + best, free_codes + best + 1, (left - best) * sizeof *free_codes);
     }
 }
 

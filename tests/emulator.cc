@@ -56,7 +56,7 @@ void lane_main(void) {
 /* ---------------------------------------------------------------- scheduling */
 
 const char *word_name(emulate_word word) {
-    static const char *const names[] = {"warp_shfl_up", "warp_shfl", "warp_ballot",
+    static const char *const names[] = {"warp_shfl_up", "warp_shfl", "warp_ballot", "warp_or",
                                         "warp_same",    "warp_sync", "block_sync"};
     return names[word];
 }

@@ -23,7 +23,7 @@ struct memory {
 /* When: the warp's count of synchronisations and the block's. */
 struct moment {
     uint16_t thread; /* plus one; 0: never */
-    uint16_t mixed;  /* readers: others too, at the same time */
+    uint16_t mixed;  /* others too, at the same time: read, or added */
     uint32_t warp_time, block_time;
 };
 
@@ -31,6 +31,7 @@ struct shadow {
     moment written, read;
     uint64_t order;                         /* of the store, among all stores and fences of the block */
     uint8_t copies_writing, copies_reading; /* under way: started, and not waited for */
+    uint8_t added;                          /* written last by an addition */
 };
 
 struct shared_memory {
@@ -213,16 +214,28 @@ void emulate_shared_store(uint8_t *at, const void *from, uint32_t size) {
         shadow *s = &m->shadows[at + i - m->bytes];
         note_store(s);
         s->order = ++order_count;
+        s->added = 0;
     }
     if (emulator_block_failed) emulator_leave_lane();
     memcpy(at, from, size);
 }
 
-/* Adding needs no synchronisation with others that add; with whoever stores the word it does, so it counts as a
- * read. */
+/* Adding needs no synchronisation with others that add, but with whoever loads or stores the word. */
 uint32_t emulate_shared_add(uint8_t *at, uint32_t value) {
     uint32_t before, after;
-    emulate_shared_load(&before, at, sizeof before);
+    shared_memory *m = find_shared(at, sizeof value, "adds to");
+    for (uint32_t i = 0; m && i < sizeof value; i++) {
+        shadow *s = &m->shadows[at + i - m->bytes];
+        if (!s->written.thread) emulator_fail("adds to shared memory that", " nobody wrote");
+        bool others_add = concurrent(&s->written) && s->added;
+        if (others_add) s->written.thread = 0;
+        note_store(s);
+        s->written.mixed = others_add;
+        s->order = ++order_count;
+        s->added = 1;
+    }
+    if (emulator_block_failed) emulator_leave_lane();
+    memcpy(&before, at, sizeof before);
     after = before + value;
     memcpy(at, &after, sizeof after);
     return before;

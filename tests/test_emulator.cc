@@ -127,6 +127,32 @@ static void copy_out(const void *p) {
     if (mistake == 7) bulk_store(out_at(0), mine, 16);
 }
 
+/* Threads take numbers in turn. */
+static void count(const void *p) {
+    SHARED_BYTES(counter, 4);
+    int mistake = mistake_of(p);
+    uint32_t number = 0;
+    if (thread_in_block() == 0 && mistake != 1) shared_store4(counter, 100);
+    if (mistake != 2) block_sync();
+    number = shared_add4(counter, 1);
+    if (mistake == 3 && thread_in_block() == 40) shared_store4(counter, 0);
+    if (mistake != 4) block_sync();
+    if (thread_in_block() == 63) number = shared_load4(counter);
+    global_store4(out_at(thread_in_block()), number);
+}
+
+/* Bits of any lane, shifts by 0 to 64, and rows that lie in either memory. */
+static void more_words(const void *p) {
+    (void)p;
+    SHARED_BYTES(halves, 2 * 64);
+    uint32_t row[4], bit = warp_or(lane() == 5 || lane() == 9 ? 1u << lane() : 0);
+    if (thread_in_block() < 32) shared_store4(halves + 4 * lane(), 7 * lane());
+    block_sync();
+    uint64_t shifted = shift_right64(0x8000000000000001u, 2 * lane() + (lane() == 31) * 2);
+    near_or_far<16>(halves, halves + 32, in_at(0), lane() % 8 * 8, 48, 24, row);
+    global_store4(out_at(thread_in_block()), bit + (uint32_t)shifted + row[0] + row[1] + row[2] + row[3]);
+}
+
 static void same(const void *p) {
     uint32_t value = warp_same(mistake_of(p) && lane() == 9 ? 1 : 7);
     global_store4(out_at(thread_in_block()), value);
@@ -175,6 +201,23 @@ int main(void) {
             uint32_t from = 31 - i % 32;
             CHECK_EQ(output[i], from < 28 ? input[from] + input[from + 4] : 0);
         }
+        uint64_t sum = 0;
+        CHECK(!run(count, 0, seed));
+        for (uint32_t i = 0; i < 63; i++) sum += output[i];
+        /* 100 to 163 once each, but for what the last thread had, which then read the end. */
+        CHECK_EQ(output[63], 164);
+        CHECK(sum >= 64 * 100 + 63 * 64 / 2 - 163 && sum <= 64 * 100 + 63 * 64 / 2 - 100);
+        CHECK(!run(more_words, 0, seed));
+        for (uint32_t i = 0; i < 64; i++) {
+            uint32_t l = i % 32, at = l % 8 * 8, expected = 1u << 5 | 1u << 9, shift = l == 31 ? 64 : 2 * l;
+            expected += (uint32_t)(shift == 64 ? 0 : 0x8000000000000001u >> shift);
+            if (at >= 48)
+                for (uint32_t k = 0; k < 4; k++) expected += input[at / 2 + k];
+            else
+                expected += 7 * (at / 4) + 7 * (at / 4 + 1);
+            if (at >= 24 && at < 48) expected += 7 * (at / 4 + 8) + 7 * (at / 4 + 9);
+            CHECK_EQ(output[i], expected);
+        }
         CHECK(!run(copy_out, 0, seed));
         for (uint32_t i = 0; i < 64; i++) CHECK_EQ(output[i], i / 16 % 2 * 100 + i / 32 * 32 + i % 16);
     }
@@ -183,6 +226,7 @@ int main(void) {
     check_found(exchange_in_block, 1, "reads shared memory that");
     check_found(diverge, 1, "lane 7 has returned");
     check_found(diverge, 2, "lanes went different ways");
+    check_found(diverge, 2, "warp_sync");
     check_found(diverge, 3, "lanes went different ways");
     check_found(diverge, 4, "block_sync that some warps never reach");
     check_found(touch, 1, "outside input");
@@ -205,6 +249,10 @@ int main(void) {
     check_found(copy_out, 5, "did not fence them");
     check_found(copy_out, 6, "misaligned");
     check_found(copy_out, 7, "returns with copies under way");
+    check_found(count, 1, "adds to shared memory that nobody wrote");
+    check_found(count, 2, "shared memory that");
+    check_found(count, 3, "synchronisation between");
+    check_found(count, 4, "synchronisation between");
     check_found(same, 1, "warp_same of different values");
     return check_done();
 }

@@ -20,6 +20,7 @@ template <int K, int BITS, int L, int D, int S> struct assembled_shape {
     static_assert(BITS >= 9 && BITS <= 16 && (L == 8 || L == 16), "what files have");
     static_assert((S == 4 || S == 8) && K >= S, "every lane that has all its codes fills a unit");
     static_assert(K * BITS % 4 == 0, "a batch begins at a multiple of 16 bytes");
+    static_assert(D != FP_GPU_RARE || L == 16, "of shorter tokens, second halves are not rare");
     enum {
         codes = 32 * K,
         lane_bits = K * BITS,
