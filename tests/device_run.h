@@ -11,6 +11,19 @@
 
 #define ADDRESSES 5 /* the kind of rows that fills dictionaries of any size */
 
+/* The GPU with its context current, for a test that has nothing to do without one: it then ends as skipped, or as failed
+ * where there must be a GPU. */
+static inline fastpair_gpu *open_or_skip(void) {
+    fastpair_error error = {.message = ""};
+    fastpair_gpu *gpu;
+    if (fastpair_gpu_open(NULL, &gpu, &error)) {
+        printf("skipped: %s\n", error.message);
+        exit(getenv("FASTPAIR_TEST_GPU") ? 1 : 77);
+    }
+    CHECK_EQ(fp_gpu_push(gpu, &error), FASTPAIR_OK);
+    return gpu;
+}
+
 /* A column and the rows it was made from. */
 typedef struct sample {
     uint8_t *bytes;

@@ -140,13 +140,7 @@ static uint32_t spoil_column(fastpair_gpu *gpu, const sample *s, uint64_t *rando
 }
 
 int main(void) {
-    fastpair_error error = {.message = ""};
-    fastpair_gpu *gpu;
-    if (fastpair_gpu_open(NULL, &gpu, &error)) {
-        printf("skipped: %s\n", error.message);
-        return getenv("FASTPAIR_TEST_GPU") ? 1 : 77;
-    }
-    CHECK_EQ(fp_gpu_push(gpu, &error), FASTPAIR_OK);
+    fastpair_gpu *gpu = open_or_skip();
     uint64_t random = 23, bytes = getenv("FASTPAIR_TEST_SMALL") ? 4000 : 200000;
     static const struct {
         fastpair_codec codec;

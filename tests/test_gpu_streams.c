@@ -197,13 +197,7 @@ static void one_batch(fastpair_gpu *gpu, const sample *s, int rounds) {
 }
 
 int main(void) {
-    fastpair_error error = {.message = ""};
-    fastpair_gpu *gpu;
-    if (fastpair_gpu_open(NULL, &gpu, &error)) {
-        printf("skipped: %s\n", error.message);
-        return getenv("FASTPAIR_TEST_GPU") ? 1 : 77;
-    }
-    CHECK_EQ(fp_gpu_push(gpu, &error), FASTPAIR_OK);
+    fastpair_gpu *gpu = open_or_skip();
     int is_small = getenv("FASTPAIR_TEST_SMALL") != NULL;
     uint64_t bytes = is_small ? 12000 : 3000000;
     int rounds = is_small ? 2 : 20, few = is_small ? 1 : 6;

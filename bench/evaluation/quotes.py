@@ -49,16 +49,22 @@ def rates(lines, options):
     return Table(["column", "codec", "ratio", "bytes a code", "staged", "assembled", "×"], rows).markdown()
 
 
-def against(lines, options):
-    """One line a column: our fastest codec and the best peer at an equal or better ratio."""
-    columns, kinds = wanted(lines, options)
+def beside_peers(found, columns, peers):
+    """One line a column: ours and the best of the others at an equal or better ratio."""
     rows = []
-    for found in standing(lines, lambda column, codec: choose.best_rate(lines, column=column, fastpair_codec=codec) if codec in kinds else None, "gpu_peer"):
-        if found.column in columns:
-            peer = found.peer
-            rows.append([found.column, title_of(found.ours["fastpair_codec"]), rate(found.ours["gb_s"]), f"{found.ours['ratio']:.2f}", peer_name(peer) if peer else found.no_peer,
-                         rate(peer["gb_s"]) if peer else "–", f"{peer['ratio']:.2f}" if peer else "–", f"{found.ours['gb_s'] / peer['gb_s']:.1f}" if peer else "–"])
-    return Table(["column", "fastpair", "GB/s", "ratio", "best peer at an equal or better ratio", "GB/s", "ratio", "×"], rows).markdown()
+    for one in found:
+        if one.column in columns:
+            peer = one.peer
+            rows.append([one.column, title_of(one.ours["fastpair_codec"]), rate(one.ours["gb_s"]), f"{one.ours['ratio']:.2f}", peer_name(peer) if peer else one.no_peer,
+                         rate(peer["gb_s"]) if peer else "–", f"{peer['ratio']:.2f}" if peer else "–", f"{one.ours['gb_s'] / peer['gb_s']:.1f}" if peer else "–"])
+    return Table(["column", "fastpair", "GB/s", "ratio", f"best {peers} at an equal or better ratio", "GB/s", "ratio", "×"], rows).markdown()
+
+
+def against(lines, options):
+    """Our fastest codec on the GPU."""
+    columns, kinds = wanted(lines, options)
+    found = standing(lines, lambda column, codec: choose.best_rate(lines, column=column, fastpair_codec=codec) if codec in kinds else None, "gpu_peer")
+    return beside_peers(found, columns, "peer")
 
 
 def summary(lines, options):
@@ -88,15 +94,9 @@ def cpu(lines, options):
 
 
 def cpu_against(lines, options):
-    """One line a column: our fastest codec on one thread and the best library at an equal or better ratio."""
+    """Our fastest codec on one thread."""
     columns, _ = wanted(lines, options)
-    rows = []
-    for found in standing(lines, cpu_fastest(lines), "cpu_peer"):
-        if found.column in columns:
-            peer = found.peer
-            rows.append([found.column, title_of(found.ours["fastpair_codec"]), rate(found.ours["gb_s"]), f"{found.ours['ratio']:.2f}", peer_name(peer) if peer else found.no_peer,
-                         rate(peer["gb_s"]) if peer else "–", f"{peer['ratio']:.2f}" if peer else "–", f"{found.ours['gb_s'] / peer['gb_s']:.1f}" if peer else "–"])
-    return Table(["column", "fastpair", "GB/s", "ratio", "best library at an equal or better ratio", "GB/s", "ratio", "×"], rows).markdown()
+    return beside_peers(standing(lines, cpu_fastest(lines), "cpu_peer"), columns, "library")
 
 
 def machine(lines, options):

@@ -1,0 +1,158 @@
+/* assembled_tokens.cuh - a lane's tokens, put together. In: K codes and lengths, and where the lane's output begins. Out:
+ * the tokens, back to back, in shared memory. The trick: a lane shifts tokens into place in registers and stores
+ * aligned units of 4 or 8 bytes when they are full; units that two lanes share are joined with one shuffle at the
+ * end. */
+#ifndef FP_GPU_ASSEMBLED_TOKENS_CUH
+#define FP_GPU_ASSEMBLED_TOKENS_CUH
+
+#include "assembled_codes.cuh"
+
+/* What a lane stores at once. */
+template <int S> struct assembled_unit;
+template <> struct assembled_unit<4> { typedef uint32_t type; };
+template <> struct assembled_unit<8> { typedef uint64_t type; };
+
+/* Half a token from shared memory: L / 2 bytes. */
+template <int L> DEVICE void assembled_half(const uint8_t *at, uint32_t *words) {
+    if (L == 8) {
+        words[0] = shared_load4(at);
+    } else {
+        uint64_t half = shared_load8(at);
+        words[0] = (uint32_t)half;
+        words[L / 8 - 1] = (uint32_t)(half >> 32);
+    }
+}
+
+/* Token k: L bytes, zero-padded. */
+template <int BITS, int L, int D>
+DEVICE void assembled_token(const assembled_dict *dict, const uint32_t *words, int k, uint32_t *token) {
+    enum { row_scale = L == 16 ? 4 : 3, half_scale = row_scale - 1 };
+    if (D == FP_GPU_FAR) {
+        uint64_t at = dict->cold + assembled_scaled<BITS>(words, k, row_scale);
+        fp_words4 row = {{0, 0, 0, 0}};
+        if (L == 8) {
+            uint64_t eight = global_load8(at);
+            row.word[0] = (uint32_t)eight;
+            row.word[1] = (uint32_t)(eight >> 32);
+        } else {
+            row = global_load16(at);
+        }
+        UNROLL for (int i = 0; i < L / 4; i++) token[i] = row.word[i];
+        return;
+    }
+    uint32_t at = assembled_scaled<BITS>(words, k, half_scale), split = dict->split << half_scale;
+    if (D == FP_GPU_HOT) {
+        near_or_far<L>(dict->tokens, dict->halves, dict->cold, at, dict->near << half_scale, split, token);
+    } else {
+        UNROLL for (int i = L / 8; i < L / 4; i++) token[i] = 0;
+        assembled_half<L>(dict->tokens + at, token);
+        if (at >= split) assembled_half<L>(dict->halves + at, token + L / 8);
+    }
+}
+
+/* What a lane has after its last token: bytes that do not fill a unit. */
+template <class unit> struct assembled_rest {
+    unit pending;
+    uint32_t end; /* where the lane's bytes end, in shared memory */
+};
+
+/* Puts a token of WORDS words, zero-padded, behind what the lane has, and stores all units that are full. */
+template <int WORDS>
+DEVICE void assembled_put(uint8_t *shared, const uint32_t *token, uint32_t length,
+                          assembled_rest<uint32_t> *rest) {
+    uint32_t shift = rest->end * 8, at = rest->end & ~3u, unit[WORDS + 1];
+    unit[0] = rest->pending | funnel_left(0, token[0], shift);
+    UNROLL for (int i = 1; i < WORDS; i++) unit[i] = funnel_left(token[i - 1], token[i], shift);
+    unit[WORDS] = funnel_left(token[WORDS - 1], 0, shift);
+    rest->end += length;
+    rest->pending = unit[0];
+    UNROLL for (uint32_t u = 0; u < WORDS; u++) {
+        int full = rest->end - at >= 4 * u + 4;
+        if (full) shared_store4(shared + at + 4 * u, unit[u]);
+        rest->pending = full ? unit[u + 1] : rest->pending;
+    }
+}
+
+template <int WORDS>
+DEVICE void assembled_put(uint8_t *shared, const uint32_t *token, uint32_t length,
+                          assembled_rest<uint64_t> *rest) {
+    uint32_t shift = rest->end * 8 & 63, at = rest->end & ~7u;
+    uint64_t unit[WORDS / 2 + 1];
+    unit[0] = rest->pending;
+    UNROLL for (int i = 0; i < WORDS / 2; i++) {
+        uint64_t half = (uint64_t)token[2 * i + 1] << 32 | token[2 * i];
+        unit[i] |= half << shift;
+        unit[i + 1] = shift_right64(half, 64 - shift);
+    }
+    rest->end += length;
+    rest->pending = unit[0];
+    UNROLL for (uint32_t u = 0; u < WORDS / 2; u++) {
+        int full = rest->end - at >= 8 * u + 8;
+        if (full) shared_store8(shared + at + 8 * u, unit[u]);
+        rest->pending = full ? unit[u + 1] : rest->pending;
+    }
+}
+
+/* assemble: this lane's tokens, from byte `position` of shared memory on. All units that they fill are
+ * stored; the first one lacks what the lane below has of it. */
+template <class shape, class unit, int K, int BITS, int L, int D>
+DEVICE assembled_rest<unit> assembled_assemble(const assembled_dict *dict, const uint32_t *words,
+                                               const uint32_t *lengths, uint32_t long_steps,
+                                               uint32_t position, uint8_t *shared) {
+    /* Tokens from global memory take long to come: they are asked for while those before them are put
+     * together. From shared memory it makes no difference. */
+    enum { ahead = D == FP_GPU_HOT ? 4 : 0 };
+    uint32_t tokens[K][shape::token_words];
+    assembled_rest<unit> rest = {0, position};
+    UNROLL for (int k = 0; k < ahead; k++) assembled_token<BITS, L, D>(dict, words, k, tokens[k]);
+    UNROLL for (int k = 0; k < K; k++) {
+        uint32_t length = byte_of(lengths[k / 4], k % 4), *token = tokens[k];
+        if (D == FP_GPU_RARE) {
+            /* An access by no lane takes as long as any other, so the warp goes around those for second
+             * halves where it can. */
+            uint32_t at = assembled_scaled<BITS>(words, k, 3);
+            assembled_half<16>(dict->tokens + at, token);
+            if (long_steps & assembled_step_bit(k)) {
+                token[2] = token[shape::token_words - 1] = 0;
+                if (at >= dict->split << 3) assembled_half<16>(dict->halves + at, token + 2);
+                assembled_put<4>(shared, token, length, &rest);
+            } else {
+                assembled_put<2>(shared, token, length, &rest);
+            }
+        } else {
+            if (k + ahead < K) assembled_token<BITS, L, D>(dict, words, k + ahead, tokens[(k + ahead) % K]);
+            assembled_put<shape::token_words>(shared, token, length, &rest);
+        }
+    }
+    return rest;
+}
+
+/* Units in shared memory, and the one of the lane below. */
+DEVICE void assembled_store(uint8_t *at, uint32_t unit) { shared_store4(at, unit); }
+DEVICE void assembled_store(uint8_t *at, uint64_t unit) { shared_store8(at, unit); }
+DEVICE void assembled_load(const uint8_t *at, uint32_t *unit) { *unit = shared_load4(at); }
+DEVICE void assembled_load(const uint8_t *at, uint64_t *unit) { *unit = shared_load8(at); }
+DEVICE uint32_t assembled_below(uint32_t unit) { return warp_shfl_up(unit, 1); }
+DEVICE uint64_t assembled_below(uint64_t unit) {
+    uint32_t low = warp_shfl_up((uint32_t)unit, 1), high = warp_shfl_up((uint32_t)(unit >> 32), 1);
+    return (uint64_t)high << 32 | low;
+}
+
+/* join: units that two lanes share. `last` is the last lane with codes. A lane that has all its codes fills a
+ * unit, so its first unit is stored already; only the last lane's may still be its rest. */
+template <class unit>
+DEVICE void assembled_join(uint8_t *shared, uint32_t position, uint32_t last, assembled_rest<unit> rest) {
+    uint32_t inside = ~((uint32_t)sizeof(unit) - 1), first = position & inside, at = rest.end & inside;
+    unit below = assembled_below(rest.pending), stored;
+    if (lane() > 0 && lane() <= last && position != first) {
+        if (at == first) {
+            rest.pending |= below;
+        } else {
+            assembled_load(shared + first, &stored);
+            assembled_store(shared + first, stored | below);
+        }
+    }
+    if (lane() == last && rest.end != at) assembled_store(shared + at, rest.pending);
+}
+
+#endif
