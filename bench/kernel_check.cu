@@ -185,8 +185,7 @@ static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batche
         fp_gpu_image_shape(kernel->home, c->bits, kernel->longest, c->lengths.data(), c->slots, c->hot);
     std::vector<fp_gpu_group> group(1);
     std::vector<uint8_t> image(shape.bytes);
-    fp_gpu_image_write(&shape, (const uint8_t(*)[16])c->tokens.data(), c->lengths.data(), c->slots,
-                       image.data());
+    fp_gpu_image_write(&shape, c->tokens.data(), 16, c->lengths.data(), c->slots, image.data());
     group[0].image = upload(image);
     group[0].image_bytes = shape.bytes;
     group[0].cold = kernel->longest == 16 ? s->dict.rows16 : s->dict.low8;

@@ -117,6 +117,11 @@ void fp_decoder_free(fp_decoder *decoder, const fastpair_allocator *allocator) {
     fp_release(allocator, decoder);
 }
 
+const uint8_t *fp_decoder_rows(const fp_decoder *decoder, uint32_t *row_bytes) {
+    *row_bytes = decoder->row_bytes;
+    return decoder->rows;
+}
+
 /* ---------------------------------------------------------------- decoding */
 
 typedef struct cursor {

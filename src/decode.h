@@ -26,6 +26,9 @@ fastpair_status fp_decoder_create(const fp_dict *dict, fp_cpu_level level,
                                   fastpair_error *error);
 void fp_decoder_free(fp_decoder *decoder, const fastpair_allocator *allocator);
 
+/* The tokens by code: 2^b rows of *row_bytes, 8 if no token is longer, else 16, zero-padded. */
+const uint8_t *fp_decoder_rows(const fp_decoder *decoder, uint32_t *row_bytes);
+
 #define FP_DECODE_BAD UINT64_MAX
 
 /* Decodes codes first .. first + count of a packed stream to out[0 .. capacity). Reads nothing outside

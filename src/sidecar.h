@@ -14,12 +14,28 @@ static inline uint64_t fp_sidecar_size(uint64_t codes, uint32_t batch_codes) {
     return (batches + group - 1) / group * 4 + batches * 2;
 }
 
-/* Where batch k begins in the chunk's decoded bytes; `batches` is the total, k < batches. Needs a section of
- * fp_sidecar_size bytes, at any alignment. */
+/* A section of fp_sidecar_size bytes, at any alignment, for `batches` batches in groups of a power of two. */
+typedef struct fp_sidecar_reader {
+    const uint8_t *positions, *numbers;
+    uint32_t shift;
+} fp_sidecar_reader;
+
+static inline fp_sidecar_reader fp_sidecar_open(const uint8_t *section, uint64_t batches, uint32_t group) {
+    uint32_t shift = (uint32_t)__builtin_ctz(group);
+    return (fp_sidecar_reader){section, section + ((batches + group - 1) >> shift) * 4, shift};
+}
+
+/* Where batch k, which must be there, begins in the chunk's decoded bytes. */
+static inline uint64_t fp_sidecar_read(const fp_sidecar_reader *reader, uint64_t k) {
+    return (uint64_t)fp_load32(reader->positions + (k >> reader->shift) * 4) +
+           fp_load16(reader->numbers + k * 2);
+}
+
+/* The same for one batch of a section. */
 static inline uint64_t fp_sidecar_position(const uint8_t *section, uint64_t batches, uint32_t group,
                                            uint64_t k) {
-    uint64_t groups = (batches + group - 1) / group;
-    return (uint64_t)fp_load32(section + k / group * 4) + fp_load16(section + groups * 4 + k * 2);
+    fp_sidecar_reader reader = fp_sidecar_open(section, batches, group);
+    return fp_sidecar_read(&reader, k);
 }
 
 /* Writes the section for codes whose token lengths are lengths_of_code[codes[i]]; fills the 16 counts by length and

@@ -204,7 +204,7 @@ static void lay_out_group(const kernel_case *c, const emulated_variant *variant,
     fp_gpu_image shape =
         fp_gpu_image_shape(variant->home, c->bits, variant->longest, c->lengths, c->slots, c->hot);
     image->group_image = device_block(d, shape.bytes, 0, EMULATOR_READ, "dictionary image");
-    fp_gpu_image_write(&shape, c->tokens, c->lengths, c->slots, image->group_image);
+    fp_gpu_image_write(&shape, c->tokens[0], 16, c->lengths, c->slots, image->group_image);
     for (uint32_t i = 0; i < image->batches; i++) {
         uint32_t bytes = bytes_before(c, (i + 1) * batch) - bytes_before(c, i * batch);
         if (bytes > largest) largest = bytes;

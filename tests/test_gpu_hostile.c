@@ -59,7 +59,7 @@ static void find_target(const victim *v, int target, uint64_t *at, uint64_t *siz
     } else if (target == 3)
         *at = group->image_offset, *size = group->image.bytes;
     else if (v->batch->dict_count)
-        *at = v->batch->plane_offset[0], *size = fp_planes_size(v->batch->dicts[0]);
+        *at = group->plane_offset, *size = fp_planes_size(&v->batch->dicts[0]->dict, group->planes);
 }
 
 /* Whether the margins of a block of device memory are as they were. */

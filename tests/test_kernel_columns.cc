@@ -122,7 +122,7 @@ static fp_gpu_group make_group(launch_image *image, const emulated_variant *vari
     fp_gpu_image near_shape =
         fp_gpu_image_shape(variant->home, dict->code_bits, variant->longest, lengths, dict->slots, 0);
     uint8_t *bytes = device_block(&image->memory, near_shape.bytes, 0, EMULATOR_READ, "dictionary image");
-    fp_gpu_image_write(&near_shape, (const uint8_t(*)[16])(uintptr_t)dict->rows16, lengths, dict->slots,
+    fp_gpu_image_write(&near_shape, (const uint8_t *)(uintptr_t)dict->rows16, 16, lengths, dict->slots,
                        bytes);
     free(lengths);
     fp_gpu_group group = {};

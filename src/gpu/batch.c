@@ -18,7 +18,6 @@ void fastpair_gpu_batch_free(fastpair_gpu_batch *batch) {
     fp_release(&allocator, batch->columns);
     fp_release(&allocator, batch->chunks);
     fp_release(&allocator, batch->dicts);
-    fp_release(&allocator, batch->plane_offset);
     fp_release(&allocator, batch->coded_chunks);
     fp_release(&allocator, batch->groups);
     fp_release(&allocator, batch->tables);
@@ -26,9 +25,10 @@ void fastpair_gpu_batch_free(fastpair_gpu_batch *batch) {
 }
 
 /* The number of a dictionary among the distinct ones; adds it if it is new. The same block bytes are the same dictionary. */
-static uint32_t dict_number(fastpair_gpu_batch *batch, const fp_dict *dict) {
+static uint32_t dict_number(fastpair_gpu_batch *batch, const fp_column_dict *wanted) {
+    const fp_dict *dict = &wanted->dict;
     for (uint64_t i = 0; i < batch->dict_count; i++) {
-        const fp_dict *other = batch->dicts[i];
+        const fp_dict *other = &batch->dicts[i]->dict;
         if (other == dict) return (uint32_t)i;
         if (other->code_bits == dict->code_bits && other->code_slots == dict->code_slots &&
             other->run_count == dict->run_count && other->bytes_size == dict->bytes_size &&
@@ -37,7 +37,7 @@ static uint32_t dict_number(fastpair_gpu_batch *batch, const fp_dict *dict) {
             memcmp(other->bytes, dict->bytes, (size_t)dict->bytes_size) == 0)
             return (uint32_t)i;
     }
-    batch->dicts[batch->dict_count] = dict;
+    batch->dicts[batch->dict_count] = wanted;
     return (uint32_t)batch->dict_count++;
 }
 
@@ -59,8 +59,7 @@ static void collect(fastpair_gpu_batch *batch, const fastpair_column *const *col
             const fp_section *last = &chunk->sections[FP_SECTION_LENGTHS]; /* never empty: a chunk has rows */
             placed->first_section = first->size ? first->offset : last->offset;
             placed->section_bytes = last->offset + last->size - placed->first_section;
-            if (chunk->coded)
-                placed->group = dict_number(batch, &column->dictionaries[chunk->dictionary].dict);
+            if (chunk->coded) placed->group = dict_number(batch, &column->dictionaries[chunk->dictionary]);
         }
     }
 }
@@ -70,18 +69,14 @@ static void place(fastpair_gpu_batch *batch, int regenerate) {
     uint64_t offset = fp_device_align(batch->chunk_count * sizeof(fp_gpu_chunk));
     batch->dict_table = offset;
     offset = fp_groups_place(batch, fp_device_align(offset + batch->dict_count * sizeof(fp_gpu_dict)));
-    for (uint64_t d = 0; d < batch->dict_count; d++) {
-        batch->plane_offset[d] = offset;
-        offset += fp_planes_size(batch->dicts[d]);
-    }
     batch->table_bytes = offset;
     for (uint64_t i = 0; i < batch->chunk_count; i++) {
         fp_batch_chunk *placed = &batch->chunks[i];
-        uint32_t lane_codes = fp_chunk_kernel(batch, i)->codes_per_lane;
-        if (!placed->chunk->coded || (!regenerate && 32 * lane_codes % placed->chunk->batch_codes == 0))
-            continue;
+        const fp_kernel *kernel = fp_chunk_kernel(batch, i);
+        if (!fp_makes_positions(placed->chunk, kernel, regenerate)) continue;
         placed->positions = offset;
-        offset = fp_device_align(offset + fp_kernel_batches(placed->chunk, lane_codes) * sizeof(uint32_t));
+        offset = fp_device_align(offset +
+                                 fp_kernel_batches(placed->chunk, kernel->codes_per_lane) * sizeof(uint32_t));
         batch->regenerates = 1;
     }
     for (uint64_t i = 0; i < batch->chunk_count; i++) {
@@ -106,8 +101,7 @@ static fastpair_status lay_out(fastpair_gpu_batch *batch, const fastpair_column 
     batch->columns = fp_allocate(allocator, batch->column_count, sizeof *batch->columns);
     batch->chunks = fp_allocate(allocator, batch->chunk_count, sizeof *batch->chunks);
     batch->dicts = fp_allocate(allocator, dicts, sizeof *batch->dicts);
-    batch->plane_offset = fp_allocate(allocator, dicts, sizeof *batch->plane_offset);
-    if (!batch->columns || !batch->chunks || !batch->dicts || !batch->plane_offset)
+    if (!batch->columns || !batch->chunks || !batch->dicts)
         return fp_fail_memory(error, batch->chunk_count * sizeof *batch->chunks);
     collect(batch, columns, options->device_images);
     uint32_t kernel = options->kernel ? fp_kernel_find(options->kernel) : FP_KERNELS;
@@ -117,12 +111,12 @@ static fastpair_status lay_out(fastpair_gpu_batch *batch, const fastpair_column 
     fastpair_status status = fp_groups_make(batch, kernel, options->regenerate_sidecar, error);
     if (status) return status;
     place(batch, options->regenerate_sidecar);
-
-    batch->tables = fp_allocate_zero(allocator, batch->table_bytes, 1);
+    batch->tables = fp_allocate(allocator, batch->table_bytes, 1);
     if (!batch->tables) return fp_fail_memory(error, batch->table_bytes);
-    for (uint64_t d = 0; d < batch->dict_count && !status; d++)
-        status = fp_planes_write(batch->dicts[d], batch->tables + batch->plane_offset[d], allocator, error);
-    return status ? status : fp_groups_write_images(batch, error);
+    /* What comes before images and planes is filled in at the upload, but for the gaps. */
+    uint64_t dictionaries = batch->dict_count ? batch->groups[0].image_offset : batch->table_bytes;
+    memset(batch->tables, 0, (size_t)dictionaries);
+    return fp_groups_write_dictionaries(batch, error);
 }
 
 fastpair_status fastpair_gpu_batch_create(fastpair_gpu *gpu, const fastpair_column *const *columns,

@@ -22,13 +22,14 @@ typedef struct fp_batch_chunk {
     uint32_t group;         /* the number of its dictionary; stored chunks: 0 */
 } fp_batch_chunk;
 
-/* Chunks that share a dictionary. One kernel decodes them. Stored chunks belong to the first group. */
+/* Chunks that share a dictionary, which has the group's number. One kernel decodes them. Stored chunks belong to the first group. */
 typedef struct fp_batch_group {
     uint32_t kernel;
     fp_assembled_plan plan;
-    fp_gpu_image image;
-    uint64_t image_offset;         /* in device memory */
-    uint64_t first_listed, listed; /* its coded chunks, in the batch's list of them */
+    fp_gpu_image image;                  /* 0 bytes: the kernel reads none */
+    uint32_t planes;                     /* FP_PLANE_ bits: those that kernels read */
+    uint64_t image_offset, plane_offset; /* in device memory */
+    uint64_t first_listed, listed;       /* its coded chunks, in the batch's list of them */
 } fp_batch_group;
 
 typedef struct fp_batch_column {
@@ -38,7 +39,7 @@ typedef struct fp_batch_column {
     uint64_t first_row_slot; /* of its row offsets: rows + 1 entries for each column before it */
 } fp_batch_column;
 
-/* Device memory, in order: tables (chunks, dictionaries, groups, images, planes), positions, sections. */
+/* Device memory, in order: tables (chunks, dictionaries, groups, each group's image and planes), positions, sections. */
 struct fastpair_gpu_batch {
     fastpair_gpu *gpu;
     fastpair_allocator allocator;
@@ -46,8 +47,7 @@ struct fastpair_gpu_batch {
     uint64_t column_count;
     fp_batch_chunk *chunks;
     uint64_t chunk_count;
-    const fp_dict **dicts;  /* distinct ones */
-    uint64_t *plane_offset; /* of each, in device memory */
+    const fp_column_dict **dicts; /* distinct ones */
     uint64_t dict_count;
     fp_batch_group *groups; /* one for each dictionary, and one if there is none */
     uint64_t group_count;
@@ -80,26 +80,36 @@ static inline uint64_t fp_kernel_batches(const fp_chunk *chunk, uint32_t codes_p
     return (chunk->codes + 32 * codes_per_lane - 1) / (32 * codes_per_lane);
 }
 
-/* Bytes of a dictionary's planes on the device, and their contents (planes.c). Each plane has an entry for each slot, and planes of
- * tokens for each code of the last class. */
-uint64_t fp_planes_size(const fp_dict *dict);
-fastpair_status fp_planes_write(const fp_dict *dict, uint8_t *planes, const fastpair_allocator *allocator,
-                                fastpair_error *error);
+/* Whether a chunk's positions are computed at decode: the sidecar is not to be used, or does not fit the kernel's batches. */
+static inline int fp_makes_positions(const fp_chunk *chunk, const fp_kernel *kernel, int regenerate) {
+    return chunk->coded && (regenerate || 32 * kernel->codes_per_lane % chunk->batch_codes != 0);
+}
 
-/* The image of a dictionary for an assembled kernel, described and written (image.h). */
-fastpair_status fp_planes_image(const fp_dict *dict, const fp_kernel *kernel, fp_gpu_image *shape,
+/* The planes of fp_gpu_dict, and which of them a kernel reads (planes.c). Making positions takes nibbles besides. */
+enum { FP_PLANE_LOW8 = 1, FP_PLANE_HIGH8 = 2, FP_PLANE_ROWS16 = 4, FP_PLANE_NIBBLES = 8 };
+uint32_t fp_planes_of(const fp_kernel *kernel);
+
+/* Bytes of some planes of a dictionary on the device, and their contents. Each plane has an entry for each slot, and planes of tokens
+ * for each code of the last class. */
+uint64_t fp_planes_size(const fp_dict *dict, uint32_t planes);
+fastpair_status fp_planes_write(const fp_column_dict *from, uint32_t planes, uint8_t *memory,
+                                const fastpair_allocator *allocator, fastpair_error *error);
+
+/* The dictionary's entry in the device's table, for planes at this device address; those that are not there have address 0. */
+fp_gpu_dict fp_planes_describe(const fp_dict *dict, uint32_t planes, uint64_t address);
+
+/* The image of a dictionary for an assembled kernel, described and, unless `image` is NULL, written (image.h): fp_device_align of its
+ * bytes. */
+fastpair_status fp_planes_image(const fp_column_dict *from, const fp_kernel *kernel, fp_gpu_image *shape,
                                 uint8_t *image, const fastpair_allocator *allocator, fastpair_error *error);
 
-/* groups.c: chooses a kernel for the chunks of each dictionary, `kernel` if that is not FP_KERNELS; gives the table and images their
- * device offsets, from `offset` on, and returns where they end; fills in images, once there is memory for them; fills in
- * the table, once device addresses are known. */
+/* groups.c: chooses a kernel for the chunks of each dictionary, `kernel` if that is not FP_KERNELS; gives the table, images and planes
+ * their device offsets, from `offset` on, and returns where they end; fills in images and planes, once there is memory for
+ * them; fills in the tables of groups and dictionaries, once device addresses are known. */
 fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int regenerate,
                                fastpair_error *error);
 uint64_t fp_groups_place(fastpair_gpu_batch *batch, uint64_t offset);
-fastpair_status fp_groups_write_images(fastpair_gpu_batch *batch, fastpair_error *error);
-void fp_groups_write_table(fastpair_gpu_batch *batch, uint64_t device_memory);
-
-/* The dictionary's entry in the device's table, for planes at device address `planes`. */
-fp_gpu_dict fp_planes_describe(const fp_dict *dict, uint64_t planes);
+fastpair_status fp_groups_write_dictionaries(fastpair_gpu_batch *batch, fastpair_error *error);
+void fp_groups_write_tables(fastpair_gpu_batch *batch, uint64_t device_memory);
 
 #endif

@@ -1,5 +1,5 @@
 /* groups.c - which kernel decodes which chunks, and what assembled kernels need besides. In: the chunks of a batch. Out: groups of
- * chunks that share a dictionary, wherever they are, each with a kernel; images of dictionaries. */
+ * chunks that share a dictionary, wherever they are, each with a kernel; what that kernel reads of the dictionary. */
 #include "batch.h"
 
 #include "sidecar.h"
@@ -21,9 +21,9 @@ static uint64_t largest_by_sidecar(const fp_batch_chunk *placed, uint32_t each) 
     const fp_chunk *chunk = placed->chunk;
     const uint8_t *sidecar = fp_chunk_section(chunk, placed->block, FP_SECTION_SIDECAR);
     uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes), most = 0, begin = 0;
+    fp_sidecar_reader reader = fp_sidecar_open(sidecar, batches, chunk->group_batches);
     for (uint64_t k = each; begin <= chunk->decoded_bytes; k += each) {
-        uint64_t end = k < batches ? fp_sidecar_position(sidecar, batches, chunk->group_batches, k)
-                                   : chunk->decoded_bytes;
+        uint64_t end = k < batches ? fp_sidecar_read(&reader, k) : chunk->decoded_bytes;
         if (end > begin && end - begin > most) most = end - begin;
         if (k >= batches) break;
         begin = end;
@@ -31,13 +31,14 @@ static uint64_t largest_by_sidecar(const fp_batch_chunk *placed, uint32_t each) 
     return most;
 }
 
-/* The most bytes that `codes` codes from a multiple of it on decode to. By the sidecar only if the kernel goes by it:
- * positions made on the device are there to do without. */
+/* The most bytes that `codes` codes from a multiple of it on decode to. The header knows it for single batches of the sidecar.
+ * Several are looked up, but only if the kernel goes by the sidecar: positions made on the device are there to do
+ * without. */
 static uint64_t largest_in_chunk(const fp_batch_chunk *placed, uint32_t codes, int regenerate) {
     uint32_t each = placed->chunk->batch_codes, touched = codes / each;
     if (codes % each) touched = (codes + each - 2) / each + 1;
-    return regenerate || codes % each ? (uint64_t)touched * placed->chunk->largest_batch
-                                      : largest_by_sidecar(placed, touched);
+    return regenerate || codes % each || touched == 1 ? (uint64_t)touched * placed->chunk->largest_batch
+                                                      : largest_by_sidecar(placed, touched);
 }
 
 /* Chunk i of a group's. */
@@ -45,15 +46,15 @@ static const fp_batch_chunk *chunk_of(const fastpair_gpu_batch *batch, uint64_t 
     return &batch->chunks[batch->coded_chunks[batch->groups[group].first_listed + i]];
 }
 
-/* For all K that the table has. */
+/* For all K that the table has for codes of this width. */
 static void find_largest_batches(const fastpair_gpu_batch *batch, uint64_t group, int regenerate,
                                  fp_column_shape *shape) {
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         uint32_t lane_codes = kernel->codes_per_lane;
-        if (!fp_kernel_is_assembled(kernel) || shape->largest_batch[lane_codes]) continue;
+        if (kernel->code_bits != shape->code_bits || shape->largest_batch[lane_codes]) continue;
         uint64_t most = 0, limit = 32ull * lane_codes * shape->max_length;
-        for (uint64_t c = 0; c < batch->groups[group].listed; c++) {
+        for (uint64_t c = 0; c < batch->groups[group].listed && most < limit; c++) {
             uint64_t here = largest_in_chunk(chunk_of(batch, group, c), 32 * lane_codes, regenerate);
             if (here > most) most = here;
         }
@@ -62,9 +63,9 @@ static void find_largest_batches(const fastpair_gpu_batch *batch, uint64_t group
 }
 
 static fp_column_shape shape_of(const fastpair_gpu_batch *batch, uint64_t group, int regenerate) {
-    const fp_dict *dict = batch->dicts[group];
+    const fp_dict *dict = &batch->dicts[group]->dict;
     fp_column_shape shape = {.code_bits = dict->code_bits,
-                             .max_length = fp_planes_describe(dict, 0).max_length,
+                             .max_length = fp_planes_describe(dict, 0, 0).max_length,
                              .slots = dict->code_slots,
                              .hot_slots = dict->hot_slots};
     for (uint64_t i = 0; i < batch->groups[group].listed; i++) {
@@ -119,6 +120,16 @@ static void list_chunks(fastpair_gpu_batch *batch) {
     }
 }
 
+/* What the kernels that a group's chunks need read of its dictionary. */
+static uint32_t planes_of_group(const fastpair_gpu_batch *batch, uint64_t group, int regenerate) {
+    const fp_kernel *kernel = fp_group_kernel(&batch->groups[group]);
+    uint32_t planes = fp_planes_of(kernel);
+    for (uint64_t i = 0; i < batch->groups[group].listed; i++)
+        if (fp_makes_positions(chunk_of(batch, group, i)->chunk, kernel, regenerate))
+            planes |= FP_PLANE_NIBBLES;
+    return planes;
+}
+
 fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int regenerate,
                                fastpair_error *error) {
     fastpair_status status = FASTPAIR_OK;
@@ -128,7 +139,8 @@ fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int r
     if (!batch->groups || !batch->coded_chunks)
         return fp_fail_memory(error, batch->group_count * sizeof *batch->groups);
     for (uint64_t d = 0; d < batch->dict_count; d++)
-        if (batch->dicts[d]->code_slots > batch->most_slots) batch->most_slots = batch->dicts[d]->code_slots;
+        if (batch->dicts[d]->dict.code_slots > batch->most_slots)
+            batch->most_slots = batch->dicts[d]->dict.code_slots;
     list_chunks(batch);
     for (uint64_t g = 0; g < batch->dict_count && !status; g++) {
         fp_batch_group *group = &batch->groups[g];
@@ -137,6 +149,7 @@ fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int r
             kernel < FP_KERNELS ? kernel : fp_select_kernel(&shape, &batch->gpu->info, !regenerate);
         int assembled = fp_kernel_is_assembled(fp_group_kernel(group));
         if (assembled) group->plan = fp_plan_assembled(fp_group_kernel(group), &shape, &batch->gpu->info);
+        group->planes = planes_of_group(batch, g, regenerate);
         status = check_kernel(batch, group, &shape, error);
         if (!status && assembled)
             status = fp_planes_image(batch->dicts[g], fp_group_kernel(group), &group->image, NULL,
@@ -150,30 +163,34 @@ fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int r
 uint64_t fp_groups_place(fastpair_gpu_batch *batch, uint64_t offset) {
     batch->group_table = offset;
     offset = fp_device_align(offset + batch->group_count * sizeof(fp_gpu_group));
-    for (uint64_t g = 0; g < batch->group_count; g++) {
-        if (!batch->groups[g].image.bytes) continue;
-        batch->groups[g].image_offset = offset;
-        offset = fp_device_align(offset + batch->groups[g].image.bytes);
+    for (uint64_t g = 0; g < batch->dict_count; g++) {
+        fp_batch_group *group = &batch->groups[g];
+        group->image_offset = offset;
+        group->plane_offset = offset + fp_device_align(group->image.bytes);
+        offset = group->plane_offset + fp_planes_size(&batch->dicts[g]->dict, group->planes);
     }
     return offset;
 }
 
-fastpair_status fp_groups_write_images(fastpair_gpu_batch *batch, fastpair_error *error) {
+fastpair_status fp_groups_write_dictionaries(fastpair_gpu_batch *batch, fastpair_error *error) {
     fastpair_status status = FASTPAIR_OK;
-    for (uint64_t g = 0; g < batch->group_count && !status; g++) {
+    for (uint64_t g = 0; g < batch->dict_count && !status; g++) {
         fp_batch_group *group = &batch->groups[g];
         if (group->image.bytes)
             status = fp_planes_image(batch->dicts[g], fp_group_kernel(group), &group->image,
                                      batch->tables + group->image_offset, &batch->allocator, error);
+        if (!status)
+            status = fp_planes_write(batch->dicts[g], group->planes, batch->tables + group->plane_offset,
+                                     &batch->allocator, error);
     }
     return status;
 }
 
-void fp_groups_write_table(fastpair_gpu_batch *batch, uint64_t device_memory) {
-    for (uint64_t g = 0; g < batch->group_count; g++) {
+void fp_groups_write_tables(fastpair_gpu_batch *batch, uint64_t device_memory) {
+    for (uint64_t g = 0; g < batch->dict_count; g++) {
         const fp_batch_group *group = &batch->groups[g];
-        if (!group->image.bytes) continue;
-        const fp_gpu_dict dict = fp_planes_describe(batch->dicts[g], device_memory + batch->plane_offset[g]);
+        fp_gpu_dict dict =
+            fp_planes_describe(&batch->dicts[g]->dict, group->planes, device_memory + group->plane_offset);
         fp_gpu_group entry = {.image = device_memory + group->image_offset,
                               .cold = fp_group_kernel(group)->max_token == 16 ? dict.rows16 : dict.low8,
                               .image_bytes = group->image.bytes,
@@ -181,6 +198,7 @@ void fp_groups_write_table(fastpair_gpu_batch *batch, uint64_t device_memory) {
                               .near = group->image.near,
                               .split = group->image.split,
                               .staging = group->plan.staging};
+        memcpy(batch->tables + batch->dict_table + g * sizeof dict, &dict, sizeof dict);
         memcpy(batch->tables + batch->group_table + g * sizeof entry, &entry, sizeof entry);
     }
 }

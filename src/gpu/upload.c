@@ -52,11 +52,7 @@ static void fill_tables(fastpair_gpu_batch *batch, uint64_t device_memory) {
             memcpy(batch->tables + (column->first_chunk + i) * sizeof entry, &entry, sizeof entry);
         }
     }
-    for (uint64_t d = 0; d < batch->dict_count; d++) {
-        fp_gpu_dict entry = fp_planes_describe(batch->dicts[d], device_memory + batch->plane_offset[d]);
-        memcpy(batch->tables + batch->dict_table + d * sizeof entry, &entry, sizeof entry);
-    }
-    fp_groups_write_table(batch, device_memory);
+    fp_groups_write_tables(batch, device_memory);
 }
 
 fastpair_status fastpair_gpu_batch_upload(fastpair_gpu_batch *batch, uint64_t device_memory,

@@ -51,8 +51,17 @@ static inline fp_gpu_image fp_gpu_image_shape(fp_gpu_home home, uint32_t code_bi
     return image;
 }
 
-/* Fills shape->bytes bytes. `rows` are zero-padded to 16 bytes; there are `slots` of them. */
-static inline void fp_gpu_image_write(const fp_gpu_image *shape, const uint8_t (*rows)[16],
+/* `half` bytes, 4 or 8, of each of so many rows. */
+static inline void fp_gpu_image_halves(const uint8_t *rows, uint32_t row_bytes, uint32_t half, uint32_t count,
+                                       uint8_t *to) {
+    if (half == 4)
+        for (uint32_t i = 0; i < count; i++) memcpy(to + 4 * i, rows + (uint64_t)row_bytes * i, 4);
+    else
+        for (uint32_t i = 0; i < count; i++) memcpy(to + 8 * i, rows + (uint64_t)row_bytes * i, 8);
+}
+
+/* Fills shape->bytes bytes. There are `slots` rows of row_bytes, 8 or 16, zero-padded; 8 only if no token is longer. */
+static inline void fp_gpu_image_write(const fp_gpu_image *shape, const uint8_t *rows, uint32_t row_bytes,
                                       const uint8_t *lengths, uint32_t slots, uint8_t *image) {
     uint32_t shift = FP_GPU_CLASS_SHIFT(shape->code_bits), half = shape->longest / 2;
     uint8_t *tokens = image + FP_GPU_CLASS_TABLE(shape->code_bits);
@@ -61,10 +70,11 @@ static inline void fp_gpu_image_write(const fp_gpu_image *shape, const uint8_t (
         uint32_t nibble = i << shift < slots ? lengths[i << shift] - 1u : FP_GPU_NO_CLASS;
         image[i / 2] |= (uint8_t)(nibble << i % 2 * 4);
     }
-    for (uint32_t i = 0; i < shape->near && i < slots; i++) {
-        memcpy(tokens + half * i, rows[i], half);
-        if (i >= shape->split) memcpy(tokens + half * (shape->near + i - shape->split), rows[i] + half, half);
-    }
+    uint32_t count = shape->near < slots ? shape->near : slots, split = shape->split;
+    fp_gpu_image_halves(rows, row_bytes, half, count, tokens);
+    if (split < count)
+        fp_gpu_image_halves(rows + (uint64_t)row_bytes * split + half, row_bytes, half, count - split,
+                            tokens + half * shape->near);
 }
 
 #endif
