@@ -1,7 +1,7 @@
-/* measure_host.c - from host memory to decoded bytes on the device. In: a column, repeated; each repetition is a copy of its own,
- * so that no cache helps. Out: rates of decoded bytes by the host's clock, for pageable and pinned memory, and of the same bytes
+/* measure_host.c - from host memory to decoded bytes on the device. In: a column, made longer by repeating its chunks, each time as
+ * a copy of its own, so that no cache helps. Out: rates of decoded bytes by the host's clock, for pageable and pinned memory, and of the same bytes
  * sent raw. A pass lays out the batch, uploads tables and sections in parts that alternate between two streams, and decodes
- * each part behind its upload. Not timed: allocating memory, opening columns (which checks headers and dictionaries). */
+ * each part behind its upload. Not timed: allocating memory, opening the column (which checks headers and dictionaries). */
 #include "measure.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@
 
 typedef struct host_work {
     const bench_device *device;
-    const fastpair_column **columns;
-    uint64_t count;
+    const fastpair_column *column;
+    uint64_t count; /* repetitions */
     uint64_t bytes; /* decoded */
     fp_cu_pointer tables, output;
     uint64_t table_bytes, output_bytes;
@@ -25,7 +25,7 @@ static fastpair_gpu_batch *lay_out(const host_work *work, fastpair_gpu_batch_inf
     fastpair_gpu_batch *batch;
     fastpair_error error;
     *info = (fastpair_gpu_batch_info){.struct_size = sizeof *info};
-    if (fastpair_gpu_batch_create(work->device->gpu, work->columns, work->count, NULL, &batch, &error) ||
+    if (fastpair_gpu_batch_create(work->device->gpu, &work->column, 1, NULL, &batch, &error) ||
         fastpair_gpu_batch_get_info(batch, info, &error))
         bench_die("%s", error.message);
     return batch;
@@ -96,38 +96,17 @@ static void print_host(const bench_column *column, const host_work *work, const 
     fflush(stdout);
 }
 
-/* Opens `count` copies of the image, which lie one after the other in `images`. */
-static const fastpair_column **open_copies(const bench_column *column, const uint8_t *images, uint64_t stride,
-                                           uint64_t count) {
-    const fastpair_column **columns = bench_memory(count * sizeof(const fastpair_column *));
-    fastpair_error error;
-    for (uint64_t i = 0; i < count; i++) {
-        fastpair_column *copy;
-        if (fastpair_column_open(images + i * stride, column->info.compressed_bytes, NULL, &copy, &error))
-            bench_die("%s: %s", column->path, error.message);
-        columns[i] = copy;
-    }
-    return columns;
-}
-
-static void read_image(const bench_column *column, uint8_t *image) {
-    FILE *file = fopen(column->path, "rb");
-    uint64_t size = column->info.compressed_bytes;
-    if (!file || fread(image, 1, (size_t)size, file) != size) bench_die("%s: cannot be read", column->path);
-    fclose(file);
-}
-
 static void measure_compressed(host_work *work, const measure_options *options, const bench_column *column,
                                bool pinned) {
     const bench_device *device = work->device;
-    uint64_t stride = (column->info.compressed_bytes + 63) / 64 * 64;
-    uint8_t *images = host_memory(device, pinned, stride * work->count);
-    for (uint64_t i = 0; i < work->count; i++)
-        if (i == 0)
-            read_image(column, images);
-        else
-            memcpy(images + i * stride, images, (size_t)column->info.compressed_bytes);
-    work->columns = open_copies(column, images, stride, work->count);
+    uint64_t size = measure_repeated_size(column->column, work->count);
+    uint8_t *image = host_memory(device, pinned, size);
+    measure_repeat(column->column, work->count, image);
+    fastpair_column *repeated;
+    fastpair_error error;
+    if (fastpair_column_open(image, size, NULL, &repeated, &error))
+        bench_die("%s, repeated: %s", column->path, error.message);
+    work->column = repeated;
 
     fastpair_gpu_batch_info info;
     fastpair_gpu_batch *batch = lay_out(work, &info);
@@ -139,19 +118,16 @@ static void measure_compressed(host_work *work, const measure_options *options, 
                "filling device memory");
     bench_times times = bench_time_passes(device, options->passes, pass_compressed, work);
     bool same = true;
-    for (uint64_t i = 0; i < work->count && same; i++) {
-        uint64_t at = 0;
-        fastpair_gpu_batch_get_column(batch, i, &at, NULL, NULL, NULL);
-        same = bench_same(device, work->output + at, column->bytes, column->info.decoded_bytes);
-    }
+    for (uint64_t i = 0; i < work->count && same; i++)
+        same = bench_same(device, work->output + i * column->info.decoded_bytes, column->bytes,
+                          column->info.decoded_bytes);
     print_host(column, work, "fastpair", pinned, info.kernel, options->passes, times, same);
 
     fastpair_gpu_batch_free(batch);
     device->driver->release(work->tables);
     device->driver->release(work->output);
-    for (uint64_t i = 0; i < work->count; i++) fastpair_column_close((fastpair_column *)work->columns[i]);
-    free(work->columns);
-    host_release(device, pinned, images);
+    fastpair_column_close(repeated);
+    host_release(device, pinned, image);
 }
 
 static void measure_raw(host_work *work, const measure_options *options, const bench_column *column,

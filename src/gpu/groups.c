@@ -16,19 +16,22 @@ static uint32_t slots_above(const fp_dict *dict, uint32_t end, uint32_t length) 
 }
 
 /* The most bytes in `each` sidecar batches that follow each other from a multiple of `each` on. The sidecar is not to
- * be trusted: kernels check against what comes out of this. */
-static uint64_t largest_by_sidecar(const fp_batch_chunk *placed, uint32_t each) {
+ * be trusted: kernels check against what comes out of this, and batches that end before they begin count for nothing. */
+static uint32_t largest_by_sidecar(const fp_batch_chunk *placed, uint32_t each) {
     const fp_chunk *chunk = placed->chunk;
-    const uint8_t *sidecar = fp_chunk_section(chunk, placed->block, FP_SECTION_SIDECAR);
-    uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes), most = 0, begin = 0;
-    fp_sidecar_reader reader = fp_sidecar_open(sidecar, batches, chunk->group_batches);
-    for (uint64_t k = each; begin <= chunk->decoded_bytes; k += each) {
-        uint64_t end = k < batches ? fp_sidecar_read(&reader, k) : chunk->decoded_bytes;
-        if (end > begin && end - begin > most) most = end - begin;
-        if (k >= batches) break;
+    uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes);
+    fp_sidecar_reader sidecar = fp_sidecar_open(fp_chunk_section(chunk, placed->block, FP_SECTION_SIDECAR),
+                                                batches, chunk->group_batches);
+    uint32_t begin = 0;
+    int32_t most = 0;
+    for (uint64_t k = each; k < batches; k += each) {
+        uint32_t end = (uint32_t)fp_sidecar_read(&sidecar, k);
+        int32_t bytes = (int32_t)(end - begin);
+        if (bytes > most) most = bytes;
         begin = end;
     }
-    return most;
+    int32_t last = (int32_t)((uint32_t)chunk->decoded_bytes - begin);
+    return (uint32_t)(last > most ? last : most);
 }
 
 /* The most bytes that `codes` codes from a multiple of it on decode to. The header knows it for single batches of the sidecar.
@@ -46,20 +49,24 @@ static const fp_batch_chunk *chunk_of(const fastpair_gpu_batch *batch, uint64_t 
     return &batch->chunks[batch->coded_chunks[batch->groups[group].first_listed + i]];
 }
 
-/* For all K that the table has for codes of this width. */
+/* For all K that the table has for codes of this width. A chunk's sidecar is gone through for all of them before the next one's, while
+ * it is in a cache. */
 static void find_largest_batches(const fastpair_gpu_batch *batch, uint64_t group, int regenerate,
                                  fp_column_shape *shape) {
+    uint32_t wanted[FP_MOST_LANE_CODES], count = 0;
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
-        uint32_t lane_codes = kernel->codes_per_lane;
-        if (kernel->code_bits != shape->code_bits || shape->largest_batch[lane_codes]) continue;
-        uint64_t most = 0, limit = 32ull * lane_codes * shape->max_length;
-        for (uint64_t c = 0; c < batch->groups[group].listed && most < limit; c++) {
-            uint64_t here = largest_in_chunk(chunk_of(batch, group, c), 32 * lane_codes, regenerate);
-            if (here > most) most = here;
-        }
-        shape->largest_batch[lane_codes] = (uint32_t)(most < limit ? most : limit);
+        if (kernel->code_bits != shape->code_bits || shape->largest_batch[kernel->codes_per_lane]) continue;
+        shape->largest_batch[kernel->codes_per_lane] = 1;
+        wanted[count++] = kernel->codes_per_lane;
     }
+    for (uint64_t c = 0; c < batch->groups[group].listed; c++)
+        for (uint32_t w = 0; w < count; w++) {
+            uint32_t *most = &shape->largest_batch[wanted[w]], limit = 32 * wanted[w] * shape->max_length;
+            if (*most == limit) continue;
+            uint64_t here = largest_in_chunk(chunk_of(batch, group, c), 32 * wanted[w], regenerate);
+            if (here > *most) *most = here < limit ? (uint32_t)here : limit;
+        }
 }
 
 static fp_column_shape shape_of(const fastpair_gpu_batch *batch, uint64_t group, int regenerate) {
