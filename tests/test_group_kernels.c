@@ -40,6 +40,60 @@ static void test_image_bytes(void) {
         }
 }
 
+/* A plane of a dictionary on the device: bytes first .. first + width of each token, and zeros up to the end of the last class. */
+static void check_plane(uint64_t plane, int is_read, const fp_dict *dict, uint32_t first, uint32_t width) {
+    static uint8_t rows[1 << 16][16];
+    CHECK_EQ(plane != 0, is_read);
+    if (!plane) return;
+    const uint8_t *bytes = (const uint8_t *)(uintptr_t)plane;
+    CHECK(bytes >= fake.memory && (plane - (uintptr_t)fake.memory) % FP_DEVICE_ALIGNMENT == 0);
+    CHECK(bytes + fp_align(dict->code_slots, 64) * width <= fake.memory + fake.memory_bytes);
+    fp_dict_expand(dict, rows, NULL);
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < fp_align(dict->code_slots, 64); i++)
+        for (uint32_t j = 0; j < width; j++)
+            wrong += bytes[width * i + j] != (i < dict->code_slots ? rows[i][first + j] : 0);
+    CHECK_EQ(wrong, 0);
+}
+
+/* What each kernel reads of a dictionary is on the device, and nothing else. */
+static void test_planes(void) {
+    for (uint32_t i = 0; i < FP_KERNELS; i++) {
+        const fp_kernel *kernel = &fp_kernel_table()[i];
+        int staged = !fp_kernel_is_assembled(kernel), splits = kernel->low_bytes == 8;
+        int gathers = staged || kernel->home == FP_GPU_HOT || kernel->home == FP_GPU_FAR;
+        for (uint32_t turn = 0; turn < 4; turn++) {
+            uint32_t longest = turn & 1 ? 8 : kernel->max_token,
+                     bits = staged ? 9 + draw(5) : kernel->code_bits;
+            start();
+            add_classes(&columns, bits, longest, kernel->home == FP_GPU_HOT, draw(1000), 1, 800, 32, 0);
+            fastpair_gpu_batch *batch = make_batch(&columns, kernel->name, turn >> 1);
+            fake_allocate(batch);
+            CHECK_EQ(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory, fake.memory_bytes, 0,
+                                               1, NULL, NULL),
+                     FASTPAIR_OK);
+            const fp_dict *dict = &columns.column[0]->dictionaries[0].dict;
+            fp_gpu_dict entry;
+            fp_gpu_group group;
+            memcpy(&entry, fake.memory + batch->dict_table, sizeof entry);
+            memcpy(&group, fake.memory + batch->group_table, sizeof group);
+            check_plane(entry.low8, gathers && splits, dict, 0, 8);
+            check_plane(entry.high8, staged && splits && kernel->max_token == 16, dict, 8, 8);
+            check_plane(entry.rows16, gathers && !splits, dict, 0, 16);
+            if (!staged) CHECK_EQ(group.cold, splits ? entry.low8 : entry.rows16);
+            CHECK_EQ(entry.nibbles != 0, staged || batch->regenerates);
+            const uint8_t *nibbles = (const uint8_t *)(uintptr_t)entry.nibbles;
+            for (uint32_t code = 0; nibbles && code < dict->code_slots; code++) {
+                uint32_t length = columns.column[0]->dictionaries[0].length_of_code[code];
+                if (length && (nibbles[code / 2] >> code % 2 * 4 & 15u) != length - 1)
+                    CHECK(!"the lengths are the dictionary's");
+            }
+            fake_release();
+            fastpair_gpu_batch_free(batch);
+        }
+    }
+}
+
 /* Positions made on the device do without the sidecar, whatever it says; otherwise the status word tells. */
 static void test_lying_sidecar(void) {
     for (uint32_t turn = 0; turn < 8; turn++) {
@@ -123,6 +177,7 @@ int main(void) {
     start_random(1203);
     test_every_kernel();
     test_image_bytes();
+    test_planes();
     test_lying_sidecar();
     test_codes_without_token();
     CHECK_EQ(memory.live, 0);

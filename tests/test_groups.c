@@ -22,6 +22,27 @@ static void test_many_chunks(void) {
     CHECK_EQ(check_batch(&columns, NULL, 1), 2);
 }
 
+/* Small chunks of a column come in one copy. Dictionaries and other columns do not, nor chunks that nobody asked for. */
+static void test_copies(void) {
+    start();
+    add_classes(&columns, 12, 16, 0, 77, 100, 40, 256, 0);
+    add_classes(&columns, 12, 16, 0, 77, 50, 40, 256, 0);
+    fastpair_gpu_batch *batch = make_batch(&columns, NULL, 0);
+    fastpair_gpu_destination to = fake_allocate(batch);
+    const uint64_t ranges[][3] = {{0, 0, 1}, {0, 150, 2}, {5, 1, 1}, {20, 30, 1}, {99, 2, 2}, {150, 0, 0}};
+    for (int i = 0; i < 6; i++) {
+        fake.copies = 0;
+        CHECK_EQ(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory, fake.memory_bytes,
+                                           ranges[i][0], ranges[i][1], NULL, NULL),
+                 FASTPAIR_OK);
+        CHECK_EQ(fake.copies, ranges[i][2]);
+    }
+    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, 150, &to, NULL, NULL), FASTPAIR_OK);
+    check_output(&columns, batch);
+    fake_release();
+    fastpair_gpu_batch_free(batch);
+}
+
 /* Exactly as many chunks as a launch holds, and then another dictionary. */
 static void test_full_launch(void) {
     start();
@@ -129,6 +150,7 @@ int main(void) {
     start_random(1202);
     test_many_dictionaries();
     test_many_chunks();
+    test_copies();
     test_full_launch();
     test_mixed();
     test_devices();

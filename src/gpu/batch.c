@@ -8,6 +8,10 @@
 
 #include <string.h>
 
+/* Chunks with fewer bytes do not get a copy of their own; bytes between two of them that are rather copied than left out. */
+#define SMALL_CHUNK (256u << 10)
+#define SMALL_GAP   (16u << 10)
+
 #define NULL_ARGUMENT(condition, names)                                                                      \
     if (condition)                                                                                           \
     return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION, names " must not be NULL")
@@ -64,6 +68,16 @@ static void collect(fastpair_gpu_batch *batch, const fastpair_column *const *col
     }
 }
 
+/* How far a chunk's sections are behind those of the chunk before it in the image, if one copy is to bring both; else 0. Both are so
+ * small then that a copy of their own would cost more than to copy what is between them. */
+static uint64_t distance_if_joined(const fp_batch_chunk *before, const fp_batch_chunk *placed) {
+    uint64_t distance = before->chunk->block_bytes - before->first_section + placed->first_section;
+    int is_next = before->block + before->chunk->block_bytes == placed->block;
+    int are_small = before->section_bytes < SMALL_CHUNK && placed->section_bytes < SMALL_CHUNK;
+    int are_close = distance - before->section_bytes < SMALL_GAP;
+    return is_next && are_small && are_close && !before->on_device && !placed->on_device ? distance : 0;
+}
+
 /* Gives everything its device offset. */
 static void place(fastpair_gpu_batch *batch, int regenerate) {
     uint64_t offset = fp_device_align(batch->chunk_count * sizeof(fp_gpu_chunk));
@@ -82,10 +96,12 @@ static void place(fastpair_gpu_batch *batch, int regenerate) {
     for (uint64_t i = 0; i < batch->chunk_count; i++) {
         fp_batch_chunk *placed = &batch->chunks[i];
         if (placed->on_device) continue;
-        placed->device_offset = offset;
-        offset = fp_device_align(offset + placed->section_bytes);
+        uint64_t distance = i ? distance_if_joined(placed - 1, placed) : 0;
+        placed->joined = distance != 0;
+        placed->device_offset = distance ? placed[-1].device_offset + distance : fp_device_align(offset);
+        offset = placed->device_offset + placed->section_bytes;
     }
-    batch->device_bytes = offset;
+    batch->device_bytes = fp_device_align(offset);
 }
 
 static fastpair_status lay_out(fastpair_gpu_batch *batch, const fastpair_column *const *columns,

@@ -20,6 +20,7 @@ typedef struct fp_batch_chunk {
     uint64_t on_device;     /* device address of the block in an image already there; 0: uploaded */
     uint64_t positions;     /* device offset of its regenerated positions; 0: it uses the sidecar */
     uint32_t group;         /* the number of its dictionary; stored chunks: 0 */
+    int joined; /* 1: one copy brings it and the chunk before it, which are as far apart as in the image */
 } fp_batch_chunk;
 
 /* Chunks that share a dictionary, which has the group's number. One kernel decodes them. Stored chunks belong to the first group. */

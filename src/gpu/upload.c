@@ -82,12 +82,14 @@ fastpair_status fastpair_gpu_batch_upload(fastpair_gpu_batch *batch, uint64_t de
             result = driver->copy_to_device(device_memory, batch->tables, (size_t)batch->table_bytes, stream);
         if (!result) batch->device_memory = device_memory;
     }
-    for (uint64_t i = first; i < first + count && !result; i++) {
-        const fp_batch_chunk *placed = &batch->chunks[i];
+    for (uint64_t i = first, next; i < first + count && !result; i = next) {
+        const fp_batch_chunk *placed = &batch->chunks[i], *last = placed;
+        for (next = i + 1; next < first + count && batch->chunks[next].joined; next++)
+            last = &batch->chunks[next];
+        uint64_t bytes = last->device_offset + last->section_bytes - placed->device_offset;
         if (!placed->on_device)
             result = driver->copy_to_device(device_memory + placed->device_offset,
-                                            placed->block + placed->first_section,
-                                            (size_t)placed->section_bytes, stream);
+                                            placed->block + placed->first_section, (size_t)bytes, stream);
     }
     if (result) status = fp_driver_fail(driver, result, "copying a batch to the device", error);
     fp_gpu_pop(batch->gpu);
