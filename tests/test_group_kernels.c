@@ -21,12 +21,29 @@ static void test_every_kernel(void) {
     }
 }
 
-/* What the choice counts on is what the image has. */
+/* The most bytes in so many codes of a column's only chunk, from a multiple of them on, by its sidecar. */
+static uint64_t largest_batch(const fastpair_column *column, uint32_t codes) {
+    const fp_chunk *chunk = &column->chunks[0];
+    const uint8_t *sidecar = fp_chunk_section(chunk, column->image + chunk->position, FP_SECTION_SIDECAR);
+    uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes),
+             each = codes / chunk->batch_codes;
+    uint64_t begin = 0, most = 0;
+    for (uint64_t k = each; begin < chunk->decoded_bytes; k += each) {
+        uint64_t end = chunk->decoded_bytes;
+        if (k < batches) end = fp_sidecar_position(sidecar, batches, chunk->group_batches, k);
+        if (end - begin > most) most = end - begin;
+        begin = end;
+    }
+    return most;
+}
+
+/* What the choice counts on is what the image has, and buffers hold the largest batch. */
 static void test_image_bytes(void) {
     for (uint32_t bits = 9; bits <= 16; bits++)
         for (uint32_t turn = 0; turn < 8; turn++) {
             start();
-            add_classes(&columns, bits, turn & 1 ? 8 : 16, turn >> 1 & 1, draw(1000), 1, 800, 32, 0);
+            add_classes(&columns, bits, turn & 1 ? 8 : 16, turn >> 1 & 1, draw(1000), 1, 3000,
+                        turn & 4 ? 32 : 128, 0);
             for (uint32_t i = 0; i < FP_KERNELS; i++) {
                 fastpair_gpu_batch_options options = {.struct_size = sizeof options,
                                                       .kernel = fp_kernel_table()[i].name};
@@ -35,6 +52,10 @@ static void test_image_bytes(void) {
                 const fp_batch_group *group = &batch->groups[0];
                 CHECK_EQ(group->image.bytes, group->plan.image_bytes);
                 CHECK(group->image.split <= group->image.near && group->image.near <= group->image.slots);
+                if (group->image.bytes && !batch->regenerates)
+                    CHECK_EQ(group->plan.staging,
+                             FP_GPU_STAGING(
+                                 largest_batch(columns.column[0], 32 * fp_kernel_table()[i].codes_per_lane)));
                 fastpair_gpu_batch_free(batch);
             }
         }
