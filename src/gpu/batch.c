@@ -48,6 +48,8 @@ static uint32_t dict_number(fastpair_gpu_batch *batch, const fp_column_dict *wan
 /* Lists columns, chunks and dictionaries; output offsets and row slots. */
 static void collect(fastpair_gpu_batch *batch, const fastpair_column *const *columns,
                     const uint64_t *device_images) {
+    const fp_column_dict *dict = NULL;
+    uint32_t number = 0;
     uint64_t next = 0;
     for (uint64_t c = 0; c < batch->column_count; c++) {
         const fastpair_column *column = columns[c];
@@ -63,7 +65,11 @@ static void collect(fastpair_gpu_batch *batch, const fastpair_column *const *col
             const fp_section *last = &chunk->sections[FP_SECTION_LENGTHS]; /* never empty: a chunk has rows */
             placed->first_section = first->size ? first->offset : last->offset;
             placed->section_bytes = last->offset + last->size - placed->first_section;
-            if (chunk->coded) placed->group = dict_number(batch, &column->dictionaries[chunk->dictionary]);
+            if (!chunk->coded) continue;
+            /* Chunk after chunk has the same one: what is known need not be compared again. */
+            if (dict != &column->dictionaries[chunk->dictionary])
+                number = dict_number(batch, dict = &column->dictionaries[chunk->dictionary]);
+            placed->group = number;
         }
     }
 }
