@@ -34,14 +34,16 @@ static uint32_t largest_by_sidecar(const fp_batch_chunk *placed, uint32_t each) 
     return (uint32_t)(last > most ? last : most);
 }
 
-/* The most bytes that `codes` codes from a multiple of it on decode to. The header knows it for single batches of the sidecar.
- * Several are looked up, but only if the kernel goes by the sidecar: positions made on the device are there to do
- * without. */
-static uint64_t largest_in_chunk(const fp_batch_chunk *placed, uint32_t codes, int regenerate) {
+/* The most bytes that `codes` codes from a multiple of it on decode to, if they are more than `known`. The header has a bound, which
+ * is exact for single batches of the sidecar. Several are looked up, but only if the kernel goes by the sidecar: positions
+ * made on the device are there to do without. */
+static uint64_t largest_in_chunk(const fp_batch_chunk *placed, uint32_t codes, int regenerate,
+                                 uint64_t known) {
     uint32_t each = placed->chunk->batch_codes, touched = codes / each;
     if (codes % each) touched = (codes + each - 2) / each + 1;
-    return regenerate || codes % each || touched == 1 ? (uint64_t)touched * placed->chunk->largest_batch
-                                                      : largest_by_sidecar(placed, touched);
+    uint64_t bound = (uint64_t)touched * placed->chunk->largest_batch;
+    return regenerate || codes % each || touched == 1 || bound <= known ? bound
+                                                                        : largest_by_sidecar(placed, touched);
 }
 
 /* Chunk i of a group's. */
@@ -64,7 +66,7 @@ static void find_largest_batches(const fastpair_gpu_batch *batch, uint64_t group
         for (uint32_t w = 0; w < count; w++) {
             uint32_t *most = &shape->largest_batch[wanted[w]], limit = 32 * wanted[w] * shape->max_length;
             if (*most == limit) continue;
-            uint64_t here = largest_in_chunk(chunk_of(batch, group, c), 32 * wanted[w], regenerate);
+            uint64_t here = largest_in_chunk(chunk_of(batch, group, c), 32 * wanted[w], regenerate, *most);
             if (here > *most) *most = here < limit ? (uint32_t)here : limit;
         }
 }
