@@ -218,11 +218,12 @@ static void lay_out_group(const kernel_case *c, const emulated_variant *variant,
     image->group->near = shape.near;
     image->group->split = shape.split;
     image->group->staging = FP_GPU_STAGING(largest);
-    fp_gpu_wide_launch *wide = &image->parameters.wide;
-    wide->groups = (uint64_t)(uintptr_t)image->group;
-    wide->chunk_count = 1;
-    wide->shares[0].end_batch = image->batches;
-    wide->shares[0].blocks = 1 + (uint32_t)(layout->seed % 3);
+    fp_gpu_span_launch *spans = &image->parameters.spans;
+    spans->groups = (uint64_t)(uintptr_t)image->group;
+    spans->span_count = 1;
+    spans->batches = image->batches;
+    spans->blocks = 1 + (uint32_t)(layout->seed % 3);
+    spans->teams = 1 + (uint32_t)(layout->seed / 3 % spans->blocks);
 }
 
 void case_lay_out(const kernel_case *c, const emulated_variant *variant, const case_layout *layout,
@@ -297,9 +298,10 @@ const char *case_run(const emulated_variant *variant, const case_layout *layout,
             FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + image->group->staging;
         dynamic = FP_GPU_BLOCK_SHARED(image->group->image_bytes, warps, warp_bytes);
         blocks = 3 + layout->spare_blocks;
-        parameters.wide.status = launch->status;
-        parameters.wide.work[0] = fp_gpu_work_make(image->chunk, image->dict, launch->out,
-                                                   variant->codes_per_lane, variant->low_bytes);
+        fp_gpu_span *span = parameters.spans.spans;
+        parameters.spans.status = launch->status;
+        span[0] = fp_gpu_span_make(image->chunk, launch->out, variant->codes_per_lane);
+        span[0].group_end = span[1].first_batch = image->batches;
     }
     return emulator_run(variant->kernel, &parameters, variant->threads, blocks, 1, dynamic);
 }
