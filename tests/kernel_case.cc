@@ -81,8 +81,9 @@ static int has_length(case_lengths lengths, uint32_t longest, uint32_t length) {
 void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count, uint32_t longest,
                        case_lengths lengths, int hot) {
     uint64_t state = seed;
-    uint32_t space = 1u << bits, group = 1u << FP_GPU_CLASS_SHIFT(bits), parts = hot ? 2 : 1, next = 0,
-             used = 0;
+    int few = bits <= 8; /* codes, so that not every length gets one */
+    uint32_t space = 1u << bits, group = 1u << FP_GPU_CLASS_SHIFT(bits), parts = hot && !few ? 2 : 1,
+             next = 0, used = 0;
     memset(c, 0, sizeof *c);
     c->bits = bits;
     c->longest = longest;
@@ -96,7 +97,9 @@ void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t co
     for (uint32_t part = 0; part < parts; part++) {
         for (uint32_t length = 1; length <= longest; length++) {
             if (!has_length(lengths, longest, length)) continue;
-            uint32_t most = space / (parts * longest) - group, size = 1 + draw(&state, most);
+            uint32_t most = few ? (space - next + 1) / 2 : space / (parts * longest) - group;
+            if (few && next && (next == space || draw(&state, 2))) continue;
+            uint32_t size = 1 + draw(&state, most);
             for (uint32_t i = 0; i < size; i++, next++) {
                 c->lengths[next] = (uint8_t)length;
                 for (uint32_t k = 0; k < length; k++) c->tokens[next][k] = (uint8_t)(1 + draw(&state, 255));
@@ -105,7 +108,7 @@ void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t co
             c->slots = next;
             for (; next % group; next++) c->lengths[next] = (uint8_t)length;
         }
-        if (part == 0 && hot) c->hot = next;
+        if (part == 0 && parts == 2) c->hot = next;
     }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t code = tokens[draw(&state, used)];

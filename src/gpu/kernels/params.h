@@ -101,8 +101,8 @@ typedef struct fp_gpu_group {
 /* Codes with the same code >> FP_GPU_CLASS_SHIFT are of one length. Lengths less one are nibbles of a table,
  * the first in the low half of the first byte. For kernels with tokens of at most 8 bytes, a nibble of 8 or
  * more marks codes behind the dictionary's last. */
-#define FP_GPU_CLASS_SHIFT(bits) ((bits) <= 14 ? (bits)-8 : 6)
-#define FP_GPU_CLASS_TABLE(bits) (1 << ((bits)-FP_GPU_CLASS_SHIFT(bits)) >> 1)
+#define FP_GPU_CLASS_SHIFT(bits) ((bits) <= 8 ? 0 : (bits) <= 14 ? (bits)-8 : 6)
+#define FP_GPU_CLASS_TABLE(bits) ((bits) <= 5 ? 16 : 1 << ((bits)-FP_GPU_CLASS_SHIFT(bits)) >> 1)
 #define FP_GPU_NO_CLASS          15u
 
 /* A warp's buffer for the codes of a batch; lanes that are not aligned read a word more. */
