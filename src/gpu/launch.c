@@ -12,6 +12,8 @@
 #define WORTH_A_LAUNCH (128u << 20)
 /* Batches that make it worthwhile for one more block to copy a dictionary. */
 #define BATCHES_A_BLOCK 8u
+/* Chunks of a launch that are not too many for one team of blocks. */
+#define SPANS_A_TEAM 48u
 /* A launch with more batches takes no more chunks. One chunk has at most 2^27, so that their numbers stay below 2^32, also
  * those behind the last that warps look at. */
 #define MANY_BATCHES   (1u << 31)
@@ -117,11 +119,23 @@ static block_plan plan_blocks(const fastpair_gpu *gpu, const fp_kernel *kernel, 
     return plan;
 }
 
+static uint32_t greater(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+/* Teams of blocks. As many as there are dictionaries, so that most blocks need one or two; more if chunks are many, as each
+ * block then goes through fewer of them; but where tokens come from global memory, neighbours that read the same codes at
+ * the same time help each other (HOT), or a block's batches each other (FAR). Measured: docs/kernels.md. */
+static uint32_t count_teams(fp_gpu_home home, uint32_t groups, uint32_t spans) {
+    if (home == FP_GPU_FAR) return UINT32_MAX;
+    return home == FP_GPU_HOT ? groups : greater(groups, spans / SPANS_A_TEAM);
+}
+
 /* No more blocks than run at once, nor than are worth copying a dictionary for. */
-static void divide_blocks(fp_gpu_span_launch *launched, uint32_t groups, uint32_t resident) {
-    uint32_t blocks = ceil_div(launched->batches, BATCHES_A_BLOCK);
+static void divide_blocks(fp_gpu_span_launch *launched, fp_gpu_home home, uint32_t groups,
+                          uint32_t resident) {
+    uint32_t blocks = ceil_div(launched->batches, BATCHES_A_BLOCK),
+             teams = count_teams(home, groups, launched->span_count);
     launched->blocks = blocks < resident ? blocks : resident;
-    launched->teams = groups < launched->blocks ? groups : launched->blocks;
+    launched->teams = teams < launched->blocks ? teams : launched->blocks;
 }
 
 /* The first entry of a group's list of chunks, or its end, that is not below `chunk`. */
@@ -141,8 +155,6 @@ static uint64_t first_listed_from(const fastpair_gpu_batch *batch, const fp_batc
 static int is_full(const fp_gpu_span_launch *launched) {
     return launched->span_count == FP_GPU_SPANS || launched->batches > MANY_BATCHES;
 }
-
-static uint32_t greater(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 /* Whether blocks for what is in the launch and one more group are nearly as good as blocks for the group alone. */
 static int goes_with(const fastpair_gpu_batch *batch, const fp_batch_group *group,
@@ -197,9 +209,9 @@ static fp_cu_result launch_prefix(const fastpair_gpu *gpu, const span_launch *ma
 static fp_cu_result launch_spans(const fastpair_gpu *gpu, span_launch *making, fp_cu_stream stream) {
     fp_cu_result result = 0;
     if (making->groups) {
-        block_plan plan =
-            plan_blocks(gpu, &fp_kernel_table()[making->kernel], making->image, making->staging);
-        divide_blocks(&making->launched, making->groups, plan.resident);
+        const fp_kernel *kernel = &fp_kernel_table()[making->kernel];
+        block_plan plan = plan_blocks(gpu, kernel, making->image, making->staging);
+        divide_blocks(&making->launched, kernel->home, making->groups, plan.resident);
         result = launch_prefix(gpu, making, &plan, stream);
     }
     making->groups = making->image = making->staging = 0;

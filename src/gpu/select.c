@@ -96,6 +96,7 @@ static uint32_t estimate(const fp_kernel *kernel, const fp_column_shape *shape,
      * the histogram does not tell, they do better than narrow ones. */
     if (lane_codes >= 16 && kernel->store_bytes == 8)
         return fp_mean_token(shape) >= (long_tokens ? 550 : 500) ? rate + 100 : rate - 100;
+    if (lane_codes == 24) return fp_mean_token(shape) >= 570 ? rate + 90 : rate - 10;
     return lane_codes == 32 ? rate + 60 : rate;
 }
 
