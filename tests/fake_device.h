@@ -26,6 +26,8 @@ typedef struct fake_device {
     uint64_t batches, most_batches; /* of assembled kernels: in all launches, and in one */
 } fake_device;
 
+enum { FAKE_LAUNCH_FAILED = 719 }; /* what the driver says when a kernel goes wrong */
+
 static fake_device fake;
 
 static fp_cu_result fake_push(fp_cu_context context) { return context ? 0 : 1; }
@@ -109,7 +111,7 @@ static fp_cu_result fake_launch(fp_cu_function function, unsigned grid_x, unsign
     if (!error && !fake.only_counts)
         error = emulated_launch(*number, first, bytes, second, grid_x, grid_y, block_x, shared);
     if (error) fprintf(stderr, "kernel %d: %s\n", *number, error);
-    return error != NULL;
+    return error ? FAKE_LAUNCH_FAILED : 0;
 }
 
 /* A GPU as an H100 is, but for the kernels that the emulator lacks: their numbers are below 0. */
