@@ -5,14 +5,14 @@
  *   nvcc -std=c++17 -O3 -arch=sm_90 -Isrc/gpu/kernels -o kernel_check bench/kernel_check.cu
  *       the kernels that the library carries; with -DFP_ALL_VARIANTS [-DFP_ONLY_THREADS=256] the grid: it
  *       takes minutes to compile
- *   kernel_check [--bytes N] [--runs N] [--hot N] [--only TEXT] [--way WAY] [--tables] [--hostile] FILE...
+ *   kernel_check [--bytes N] [--runs N] [--hot N] [--teams N] [--only TEXT] [--way WAY] [--tables] [--hostile] FILE...
  *
  * A column's codes are repeated to N decoded bytes (10^9) in one chunk. Ways: widened (16-bit codes, a
  * position for each batch: the paper's input), packed (codes as files hold them), sidecar (positions as
  * files hold them too), regenerated (positions computed in the same measurement). --hostile spoils codes,
  * positions and lengths instead, and checks that kernels say so and stay inside. --tables: kernels read the
  * chunk's entry from device memory, as in launches of very many chunks. --hot: so many codes first, instead of as
- * many as files with large dictionaries have.
+ * many as files with large dictionaries have. --teams: of an assembled kernel's blocks (params.h), instead of one.
  *
  * FILE is an encoded column (kernel_columns.h). */
 #include <algorithm>
@@ -130,12 +130,12 @@ struct setting {
     fp_gpu_chunk chunk;
     fp_gpu_dict dict;
     fp_gpu_launch launch;
-    fp_gpu_wide_launch wide;
+    fp_gpu_span_launch spans;
     uint64_t image;
 };
 
 static const char *only, *only_way;
-static uint32_t runs = 100, hot_codes = AS_FILES;
+static uint32_t runs = 100, hot_codes = AS_FILES, teams = 1;
 static bool hostile, tables;
 
 static void run_positions(setting *s, uint32_t codes_per_lane, uint64_t batches) {
@@ -193,12 +193,12 @@ static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batche
     group[0].near = shape.near;
     group[0].split = shape.split;
     group[0].staging = FP_GPU_STAGING(most_batch);
-    if (s->wide.groups) release(s->image), release(s->wide.groups);
+    if (s->spans.groups) release(s->image), release(s->spans.groups);
     s->image = group[0].image;
-    s->wide.groups = upload(group);
-    s->wide.status = s->launch.status;
-    s->wide.chunk_count = 1;
-    s->wide.shares[0] = fp_gpu_share{0, 0, (uint32_t)batches, 1u << 20};
+    s->spans.groups = upload(group);
+    s->spans.status = s->launch.status;
+    s->spans.span_count = 1;
+    s->spans.batches = (uint32_t)batches;
     uint32_t warp = FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits) + group[0].staging;
     uint32_t most = 232448, least = FP_GPU_BLOCK_SHARED(group[0].image_bytes, 0, warp);
     uint32_t warps = least < most ? std::min(kernel->threads / 32, (most - least) / warp) : 0;
@@ -212,7 +212,29 @@ static void fill_work(setting *s, const kernel_entry *kernel) {
     s->launch.has_work = !tables;
     s->launch.work[0] =
         fp_gpu_work_make(&s->chunk, &s->dict, s->launch.out, kernel->codes_per_lane, kernel->low_bytes);
-    s->wide.work[0] = s->launch.work[0];
+    s->spans.spans[0] = fp_gpu_span_make(&s->chunk, s->launch.out, kernel->codes_per_lane);
+    s->spans.spans[0].group_end = s->spans.spans[1].first_batch = s->spans.batches;
+}
+
+/* As the library does it: of an assembled kernel's parameters only what is filled in is passed, which the runtime has no
+ * call for. */
+static void launch(setting *s, const kernel_entry *kernel, unsigned blocks, unsigned threads,
+                   size_t dynamic) {
+    typedef int (*launch_call)(cudaFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                               unsigned, cudaStream_t, void **, void **);
+    static launch_call call;
+    uint32_t shared_slots = s->c.slots;
+    void *arguments[] = {&s->launch, &shared_slots};
+    if (!kernel->code_bits) {
+        MUST(cudaLaunchKernel(kernel->function, dim3(blocks), dim3(threads), arguments, dynamic, 0));
+        return;
+    }
+    cudaFunction_t function;
+    size_t size = FP_GPU_SPAN_LAUNCH_BYTES(s->spans.span_count);
+    void *prefix[] = {(void *)1, &s->spans, (void *)2, &size, NULL};
+    if (!call) MUST(cudaGetDriverEntryPointByVersion("cuLaunchKernel", (void **)&call, 12000, 0, NULL));
+    MUST(cudaGetFuncBySymbol(&function, kernel->function));
+    MUST((cudaError_t)call(function, blocks, 1, 1, threads, 1, 1, (unsigned)dynamic, 0, NULL, prefix));
 }
 
 static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
@@ -221,7 +243,7 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     if ((only && !strstr(label, only)) || (only_way && strcmp(only_way, way_names[how]))) return;
     uint64_t batch_codes = 32ull * kernel->codes_per_lane,
              batches = (s->c.count + batch_codes - 1) / batch_codes;
-    uint32_t threads = kernel->threads, shared_slots = s->c.slots;
+    uint32_t threads = kernel->threads;
     size_t dynamic = kernel->shared_dict ? FP_SHARED_DICT_BYTES((size_t)s->c.slots, kernel->longest) : 0;
     if (kernel->code_bits &&
         (how == WAY_WIDENED || kernel->code_bits != s->c.bits || (kernel->home == FP_GPU_HOT && !s->c.hot) ||
@@ -255,11 +277,11 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     }
     fill_work(s, kernel);
     /* An assembled kernel's blocks stay, and share all batches. */
-    s->wide.shares[0].blocks = (uint32_t)blocks;
-    void *arguments[] = {kernel->code_bits ? (void *)&s->wide : &s->launch, &shared_slots};
+    s->spans.blocks = (uint32_t)blocks;
+    s->spans.teams = std::min(teams, s->spans.blocks);
     MUST(cudaMemset(output, 0xee, output_bytes));
     MUST(cudaMemset(device_words, 0, 4));
-    MUST(cudaLaunchKernel(kernel->function, dim3((unsigned)blocks), dim3(threads), arguments, dynamic, 0));
+    launch(s, kernel, (unsigned)blocks, threads, dynamic);
     MUST(cudaDeviceSynchronize());
     bool right = same_as_reference();
 
@@ -270,8 +292,7 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     for (float &time : times) {
         MUST(cudaEventRecord(begin));
         if (how == WAY_REGENERATED) run_positions(s, kernel->codes_per_lane, batches);
-        MUST(
-            cudaLaunchKernel(kernel->function, dim3((unsigned)blocks), dim3(threads), arguments, dynamic, 0));
+        launch(s, kernel, (unsigned)blocks, threads, dynamic);
         MUST(cudaEventRecord(end));
         MUST(cudaEventSynchronize(end));
         MUST(cudaEventElapsedTime(&time, begin, end));
@@ -388,7 +409,7 @@ static void run_column(const char *path, uint64_t target) {
                             s.chunks,     (uint64_t)output, (uint64_t)reference};
     for (uint64_t memory : all) release(memory);
     if (s.sidecar) release(s.sidecar);
-    if (s.wide.groups) release(s.image), release(s.wide.groups);
+    if (s.spans.groups) release(s.image), release(s.spans.groups);
 }
 
 int main(int count, char **arguments) {
@@ -403,11 +424,13 @@ int main(int count, char **arguments) {
         if (!strcmp(name, "--bytes")) bytes = strtoull(value, NULL, 0);
         if (!strcmp(name, "--runs")) runs = (uint32_t)std::max(1, atoi(value));
         if (!strcmp(name, "--hot")) hot_codes = (uint32_t)atoi(value);
+        if (!strcmp(name, "--teams")) teams = (uint32_t)std::max(1, atoi(value));
         if (!strcmp(name, "--only")) only = value;
         if (!strcmp(name, "--way")) only_way = value;
     }
     if (first >= count) {
-        printf("usage: kernel_check [--bytes N] [--runs N] [--hot N] [--only TEXT] [--way WAY] [--tables] "
+        printf("usage: kernel_check [--bytes N] [--runs N] [--hot N] [--teams N] [--only TEXT] [--way WAY] "
+               "[--tables] "
                "[--hostile] "
                "FILE...\n");
         return 2;

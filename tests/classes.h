@@ -15,18 +15,19 @@ typedef struct classes {
     uint32_t tokens;
 } classes;
 
-/* Codes of 9 to 16 bits, tokens of up to 8 or 16 bytes. Groups of codes are so large that a few lengths take more than half
+/* Codes of 1 to 16 bits, tokens of up to 8 or 16 bytes; a hot part from 9 bits on. Groups of codes are so large that a few lengths take more than half
  * of all codes, as they must for the width. */
 static inline forge_dictionary classes_dictionary(classes *c, uint32_t bits, uint32_t longest, int hot,
                                                   uint64_t seed) {
     uint64_t state = seed;
-    uint32_t shift = bits - 3, group = 1u << shift, next = 0, bytes = 0;
+    uint32_t shift = bits > 3 ? bits - 3 : 0, group = 1u << shift, next = 0, bytes = 0;
     forge_dictionary d = {.codec = 1, .bits = bits, .longest = longest, .order = 1, .shift = shift};
     uint8_t text[CLASSES_MOST_TOKENS * 16];
     memset(c, 0, sizeof *c);
     c->bits = bits, c->longest = longest;
-    /* Of eight groups five to seven: lengths ascend in each part, from 1 or 2 on. */
+    /* Of eight groups five to seven, or all if there are fewer: lengths ascend in each part, from 1 or 2 on. */
     uint32_t groups = 5 + (uint32_t)(check_random(&state) % 3), cold_from = hot ? 2 : 0;
+    if (bits < 3) groups = 1u << bits;
     uint32_t shortest = 1 + (uint32_t)(check_random(&state) % 2);
     for (uint32_t g = 0; g < groups; g++) {
         uint32_t in_part = g < cold_from ? g : g - cold_from;

@@ -10,6 +10,8 @@
 #include "tpch.h"
 
 #define ADDRESSES 5 /* the kind of rows that fills dictionaries of any size */
+/* 2^bits different rows of 1 to 16 bytes, so that codes have so many bits. */
+#define FEW_OF(bits) (10 + (int)(bits))
 
 /* The GPU with its context current, for a test that has nothing to do without one: it then ends as skipped, or as failed
  * where there must be a GPU. */
@@ -48,7 +50,11 @@ static sample make_sample(int kind, uint64_t bytes, const fastpair_compress_opti
         uint64_t length;
         if (kind < 2 || kind == ADDRESSES)
             length = fp_tpch_next(&generator, (char *)s.bytes + size);
-        else if (kind == 2) /* short and empty rows */
+        else if (kind > FEW_OF(0)) {
+            uint64_t which = check_random(&state) % (1u << (kind - FEW_OF(0)));
+            for (length = 0; length < 1 + which * 5 % 16; length++)
+                s.bytes[size + length] = (uint8_t)(which + length * 37);
+        } else if (kind == 2) /* short and empty rows */
             for (length = 0; length < check_random(&state) % 5; length++)
                 s.bytes[size + length] = (uint8_t) "abcab"[check_random(&state) % 5];
         else if (kind == 3) { /* one 16-byte token over and over */

@@ -22,7 +22,7 @@ template <int K, int W, int L, int H, int T> static void emulated_shared(const v
 
 template <int K, int BITS, int L, fp_gpu_home D, int S>
 static void emulated_assembled(const void *parameters) {
-    assembled_kernel<K, BITS, L, D, S>(&((const emulated_parameters *)parameters)->wide);
+    assembled_kernel<K, BITS, L, D, S>(&((const emulated_parameters *)parameters)->spans);
 }
 
 #define EMULATED_STAGED(K, W, H, T, carried)                                                                 \

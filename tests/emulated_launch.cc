@@ -3,6 +3,7 @@
 
 #include "kernel_case.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Assembled kernels are numbered from here on. */
@@ -30,14 +31,25 @@ void emulated_know(const void *memory, uint64_t bytes, const char *name) {
     emulator_memory(memory, bytes, EMULATOR_WRITE, name);
 }
 
-const char *emulated_launch(int kernel, const void *parameters, uint32_t second, uint32_t grid_x,
+const void *emulated_first(int kernel, void **parameters, void **extra, size_t *bytes) {
+    *bytes = kernel >= FIRST_ASSEMBLED ? sizeof(fp_gpu_span_launch) : sizeof(fp_gpu_launch);
+    if (parameters) return parameters[0];
+    /* CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE and _END are 1, 2 and 0. */
+    if ((uintptr_t)extra[0] != 1 || (uintptr_t)extra[2] != 2 || extra[4]) abort();
+    memcpy(bytes, extra[3], sizeof *bytes);
+    return extra[1];
+}
+
+const char *emulated_launch(int kernel, const void *first, size_t bytes, uint32_t second, uint32_t grid_x,
                             uint32_t grid_y, uint32_t threads, uint32_t dynamic_shared) {
     static emulated_parameters p;
     int assembled = kernel - FIRST_ASSEMBLED;
+    if (bytes > (assembled >= 0 ? sizeof p.spans : sizeof p.launch)) return "too many parameters";
+    memset(&p, 0xdb, sizeof p);
     if (assembled >= 0)
-        memcpy(&p.wide, parameters, sizeof p.wide);
+        memcpy(&p.spans, first, bytes);
     else
-        memcpy(&p.launch, parameters, sizeof p.launch);
+        memcpy(&p.launch, first, bytes);
     p.second = second;
     emulator_kernel run = assembled >= 0                       ? emulated_assembled()[assembled].kernel
                           : kernel == EMULATED_ROW_OFFSETS     ? emulated_row_offsets

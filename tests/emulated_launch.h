@@ -2,6 +2,7 @@
 #ifndef FP_TESTS_EMULATED_LAUNCH_H
 #define FP_TESTS_EMULATED_LAUNCH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -20,8 +21,12 @@ int emulated_has_second(int kernel);
 void emulated_forget(uint64_t seed);
 void emulated_know(const void *memory, uint64_t bytes, const char *name);
 
-/* Runs a launch; `parameters` is an fp_gpu_launch, or an fp_gpu_wide_launch for assembled kernels. Returns NULL or what went wrong. */
-const char *emulated_launch(int kernel, const void *parameters, uint32_t second, uint32_t grid_x,
+/* A launch's first parameter, an fp_gpu_launch, or an fp_gpu_span_launch for assembled kernels, from what cuLaunchKernel is given:
+ * pointers to parameters, or one buffer with all of them, of which `bytes` are passed. */
+const void *emulated_first(int kernel, void **parameters, void **extra, size_t *bytes);
+
+/* Runs a launch; kernels find nonsense behind what is passed. Returns NULL or what went wrong. */
+const char *emulated_launch(int kernel, const void *first, size_t bytes, uint32_t second, uint32_t grid_x,
                             uint32_t grid_y, uint32_t threads, uint32_t dynamic_shared);
 
 #ifdef __cplusplus

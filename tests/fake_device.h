@@ -20,11 +20,14 @@ typedef struct fake_device {
     uint8_t *memory, *output, *offsets;
     uint64_t memory_bytes, output_bytes, offsets_bytes;
     uint32_t status;
-    int only_counts;                                         /* launches are counted, and run nothing */
-    uint32_t launches[FP_KERNELS], most_chunks, most_shares; /* the latter of assembled kernels */
+    int only_counts; /* launches are counted, and run nothing */
+    int wants_all;   /* launches that pass a part of their parameters are refused */
+    uint32_t launches[FP_KERNELS], most_chunks, most_groups; /* the latter of assembled kernels */
     uint64_t batches, most_batches; /* of assembled kernels: in all launches, and in one */
     uint64_t copies;                /* from the host */
 } fake_device;
+
+enum { FAKE_LAUNCH_FAILED = 719 }; /* what the driver says when a kernel goes wrong */
 
 static fake_device fake;
 
@@ -57,8 +60,8 @@ static fp_cu_result fake_fill(fp_cu_pointer to, unsigned char value, size_t size
 }
 
 /* Counts a launch of the library's table; what is wrong with it, or NULL. */
-static const char *fake_inspect(const int *number, const void *parameters, unsigned rows, unsigned threads,
-                                unsigned shared) {
+static const char *fake_inspect(const int *number, const void *first, size_t bytes, unsigned blocks,
+                                unsigned threads, unsigned shared) {
     uint32_t i = 0;
     while (i < FP_KERNELS && number != &fake.numbers[i]) i++;
     if (i == FP_KERNELS) return NULL; /* a kernel beside the decoders */
@@ -67,17 +70,26 @@ static const char *fake_inspect(const int *number, const void *parameters, unsig
     if (threads > kernel->threads || threads % 32) return "more threads than the kernel was compiled for";
     if (kernel->static_shared + shared > fake.gpu.info.shared_per_block) return "too much shared memory";
     if (!fp_kernel_is_assembled(kernel)) return NULL;
-    const fp_gpu_wide_launch *wide = parameters;
-    if (wide->chunk_count < 1 || wide->chunk_count > FP_GPU_WIDE_CHUNKS || rows > FP_GPU_WIDE_GROUPS)
-        return "more chunks or shares than the parameters hold";
-    if (wide->chunk_count > fake.most_chunks) fake.most_chunks = wide->chunk_count;
-    if (rows > fake.most_shares) fake.most_shares = rows;
-    for (uint32_t s = 0; s < rows; s++)
-        if (!wide->shares[s].blocks || wide->shares[s].end_batch <= wide->shares[s].first_batch)
-            return "a share that nobody or nothing is in";
-    uint64_t batches = wide->shares[rows - 1].end_batch;
-    fake.batches += batches;
-    if (batches > fake.most_batches) fake.most_batches = batches;
+    const fp_gpu_span_launch *launch = first;
+    uint32_t count = launch->span_count, groups = 0;
+    if (count < 1 || count > FP_GPU_SPANS ||
+        bytes != FP_GPU_SPAN_LAUNCH_BYTES(fake.wants_all ? FP_GPU_SPANS : count))
+        return "more chunks than the parameters hold";
+    if (launch->blocks != blocks || launch->teams < 1 || launch->teams > blocks)
+        return "blocks without a team, or a team without blocks";
+    for (uint32_t s = 0; s < count; s++) {
+        const fp_gpu_span *span = &launch->spans[s];
+        int is_last = s + 1 == count || span[1].group != span->group;
+        groups += is_last;
+        if (span->first_batch >= span[1].first_batch) return "a span that nothing is in";
+        if (is_last ? span->group_end != span[1].first_batch : span->group_end != span[1].group_end)
+            return "a group whose end is elsewhere";
+    }
+    if (launch->spans[count].first_batch != launch->batches) return "batches that are in no span";
+    if (count > fake.most_chunks) fake.most_chunks = count;
+    if (groups > fake.most_groups) fake.most_groups = groups;
+    fake.batches += launch->batches;
+    if (launch->batches > fake.most_batches) fake.most_batches = launch->batches;
     return NULL;
 }
 
@@ -87,10 +99,13 @@ static fp_cu_result fake_launch(fp_cu_function function, unsigned grid_x, unsign
     const int *number = function;
     const char *error = NULL;
     uint32_t second = 0;
-    (void)stream, (void)extra;
+    size_t bytes;
+    const void *first = emulated_first(*number, parameters, extra, &bytes);
+    (void)stream;
+    if (extra && fake.wants_all) return FP_CU_INVALID_VALUE;
     if (!grid_x || !grid_y || grid_y > 65535 || grid_z != 1 || !block_x || block_y != 1 || block_z != 1)
         error = "a grid that no device takes";
-    if (!error) error = fake_inspect(number, parameters[0], grid_y, block_x, shared);
+    if (!error) error = fake_inspect(number, first, bytes, grid_x, block_x, shared);
     if (emulated_has_second(*number)) memcpy(&second, parameters[1], sizeof second);
     emulated_forget(fake.seed);
     emulated_know(fake.memory, fake.memory_bytes, "device memory");
@@ -98,9 +113,9 @@ static fp_cu_result fake_launch(fp_cu_function function, unsigned grid_x, unsign
     emulated_know(fake.offsets, fake.offsets_bytes, "row offsets");
     emulated_know(&fake.status, 4, "status");
     if (!error && !fake.only_counts)
-        error = emulated_launch(*number, parameters[0], second, grid_x, grid_y, block_x, shared);
+        error = emulated_launch(*number, first, bytes, second, grid_x, grid_y, block_x, shared);
     if (error) fprintf(stderr, "kernel %d: %s\n", *number, error);
-    return error != NULL;
+    return error ? FAKE_LAUNCH_FAILED : 0;
 }
 
 /* A GPU as an H100 is, but for the kernels that the emulator lacks: their numbers are below 0. */

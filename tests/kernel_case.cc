@@ -81,8 +81,9 @@ static int has_length(case_lengths lengths, uint32_t longest, uint32_t length) {
 void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count, uint32_t longest,
                        case_lengths lengths, int hot) {
     uint64_t state = seed;
-    uint32_t space = 1u << bits, group = 1u << FP_GPU_CLASS_SHIFT(bits), parts = hot ? 2 : 1, next = 0,
-             used = 0;
+    int few = bits <= 8; /* codes, so that not every length gets one */
+    uint32_t space = 1u << bits, group = 1u << FP_GPU_CLASS_SHIFT(bits), parts = hot && !few ? 2 : 1,
+             next = 0, used = 0;
     memset(c, 0, sizeof *c);
     c->bits = bits;
     c->longest = longest;
@@ -96,7 +97,9 @@ void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t co
     for (uint32_t part = 0; part < parts; part++) {
         for (uint32_t length = 1; length <= longest; length++) {
             if (!has_length(lengths, longest, length)) continue;
-            uint32_t most = space / (parts * longest) - group, size = 1 + draw(&state, most);
+            uint32_t most = few ? (space - next + 1) / 2 : space / (parts * longest) - group;
+            if (few && next && (next == space || draw(&state, 2))) continue;
+            uint32_t size = 1 + draw(&state, most);
             for (uint32_t i = 0; i < size; i++, next++) {
                 c->lengths[next] = (uint8_t)length;
                 for (uint32_t k = 0; k < length; k++) c->tokens[next][k] = (uint8_t)(1 + draw(&state, 255));
@@ -105,7 +108,7 @@ void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t co
             c->slots = next;
             for (; next % group; next++) c->lengths[next] = (uint8_t)length;
         }
-        if (part == 0 && hot) c->hot = next;
+        if (part == 0 && parts == 2) c->hot = next;
     }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t code = tokens[draw(&state, used)];
@@ -218,11 +221,12 @@ static void lay_out_group(const kernel_case *c, const emulated_variant *variant,
     image->group->near = shape.near;
     image->group->split = shape.split;
     image->group->staging = FP_GPU_STAGING(largest);
-    fp_gpu_wide_launch *wide = &image->parameters.wide;
-    wide->groups = (uint64_t)(uintptr_t)image->group;
-    wide->chunk_count = 1;
-    wide->shares[0].end_batch = image->batches;
-    wide->shares[0].blocks = 1 + (uint32_t)(layout->seed % 3);
+    fp_gpu_span_launch *spans = &image->parameters.spans;
+    spans->groups = (uint64_t)(uintptr_t)image->group;
+    spans->span_count = 1;
+    spans->batches = image->batches;
+    spans->blocks = 1 + (uint32_t)(layout->seed % 3);
+    spans->teams = 1 + (uint32_t)(layout->seed / 3 % spans->blocks);
 }
 
 void case_lay_out(const kernel_case *c, const emulated_variant *variant, const case_layout *layout,
@@ -297,9 +301,10 @@ const char *case_run(const emulated_variant *variant, const case_layout *layout,
             FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + image->group->staging;
         dynamic = FP_GPU_BLOCK_SHARED(image->group->image_bytes, warps, warp_bytes);
         blocks = 3 + layout->spare_blocks;
-        parameters.wide.status = launch->status;
-        parameters.wide.work[0] = fp_gpu_work_make(image->chunk, image->dict, launch->out,
-                                                   variant->codes_per_lane, variant->low_bytes);
+        fp_gpu_span *span = parameters.spans.spans;
+        parameters.spans.status = launch->status;
+        span[0] = fp_gpu_span_make(image->chunk, launch->out, variant->codes_per_lane);
+        span[0].group_end = span[1].first_batch = image->batches;
     }
     return emulator_run(variant->kernel, &parameters, variant->threads, blocks, 1, dynamic);
 }

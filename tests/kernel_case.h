@@ -24,8 +24,8 @@ typedef struct emulated_variant {
 /* What an emulated kernel is called with. */
 typedef struct emulated_parameters {
     fp_gpu_launch launch;
-    uint32_t second;         /* shared_slots or codes_per_lane */
-    fp_gpu_wide_launch wide; /* of assembled kernels, in place of both */
+    uint32_t second;          /* shared_slots or codes_per_lane */
+    fp_gpu_span_launch spans; /* of assembled kernels, in place of both */
 } emulated_parameters;
 
 /* Parts of the grid, ended by an entry without a name; each in a file of its own, as they take long to

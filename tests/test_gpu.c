@@ -80,16 +80,19 @@ static void test_assembled_kernels(fastpair_gpu *gpu) {
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         if (!fp_kernel_is_assembled(kernel)) continue;
+        int few = kernel->code_bits <= 8;
         fastpair_compress_options options = {.struct_size = sizeof options,
                                              .codec = FASTPAIR_CODEC_ONPAIR,
-                                             .code_bits = kernel->code_bits,
+                                             .code_bits = few ? 12 : kernel->code_bits,
                                              .max_token = kernel->max_token,
                                              .hot_codes =
                                                  kernel->home == FP_GPU_HOT ? 3000 : FASTPAIR_NO_HOT_CODES,
                                              .chunk_bytes = 600000,
                                              .batch_codes = kernel->codes_per_lane % 2 ? 480 : 256};
         int fills = kernel->code_bits > 13;
-        sample samples[2] = {make_sample(fills ? ADDRESSES : 0,
+        sample samples[2] = {make_sample(few     ? FEW_OF(kernel->code_bits)
+                                         : fills ? ADDRESSES
+                                                 : 0,
                                          kernel->code_bits == 16 ? 40000000
                                          : fills                 ? 8000000
                                                                  : 3000000,

@@ -141,33 +141,36 @@ static fp_gpu_group make_group(launch_image *image, const emulated_variant *vari
 static const char *run_assembled(launch_image *image, const emulated_variant *variant,
                                  const fp_gpu_dict *dicts, uint32_t dict_count) {
     static emulated_parameters p;
-    fp_gpu_wide_launch *wide = &p.wide;
-    uint32_t batch = 32 * variant->codes_per_lane, batches = 0, shares = 0, most_image = 0, staging = 0;
+    fp_gpu_span_launch *launch = &p.spans;
+    uint32_t batch = 32 * variant->codes_per_lane, most_image = 0, staging = 0;
     device *d = &image->memory;
     fp_gpu_group *groups =
         (fp_gpu_group *)(void *)device_block(d, dict_count * sizeof *groups, 0, EMULATOR_READ, "groups");
-    memset(wide, 0, sizeof *wide);
+    memset(launch, 0, sizeof *launch);
     for (uint32_t g = dict_count; g-- > 0;) {
         groups[g] = make_group(image, variant, &dicts[g]);
         if (groups[g].image_bytes > most_image) most_image = groups[g].image_bytes;
         staging = groups[g].staging;
-        wide->shares[shares] = fp_gpu_share{g, batches, batches, 1 + draw(3)};
+        uint32_t first = launch->span_count;
         for (uint32_t i = 0; i < image->chunk_count; i++) {
             const fp_gpu_chunk *chunk = &image->chunks[i];
             if (!chunk->code_count || chunk->dict != g) continue;
-            if (wide->chunk_count == FP_GPU_WIDE_CHUNKS) abort();
-            wide->work[wide->chunk_count] = fp_gpu_work_make(chunk, &dicts[g], image->parameters.launch.out,
-                                                             variant->codes_per_lane, variant->low_bytes);
-            wide->work[wide->chunk_count++].first_batch = batches;
-            batches += (uint32_t)((chunk->code_count + batch - 1) / batch);
+            if (launch->span_count == FP_GPU_SPANS) abort();
+            fp_gpu_span *span = &launch->spans[launch->span_count++];
+            *span = fp_gpu_span_make(chunk, image->parameters.launch.out, variant->codes_per_lane);
+            span->first_batch = launch->batches;
+            span->group = g;
+            launch->batches += (uint32_t)((chunk->code_count + batch - 1) / batch);
         }
-        wide->shares[shares].end_batch = batches;
-        if (wide->shares[shares].first_batch < batches) shares++;
+        for (uint32_t s = first; s < launch->span_count; s++) launch->spans[s].group_end = launch->batches;
     }
-    wide->status = image->parameters.launch.status;
-    wide->groups = (uint64_t)(uintptr_t)groups;
+    launch->spans[launch->span_count].first_batch = launch->batches;
+    launch->blocks = 1 + draw(5);
+    launch->teams = 1 + draw(launch->blocks);
+    launch->status = image->parameters.launch.status;
+    launch->groups = (uint64_t)(uintptr_t)groups;
     uint32_t warp_bytes = FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + staging;
-    return emulator_run(variant->kernel, &p, variant->threads, 3, shares,
+    return emulator_run(variant->kernel, &p, variant->threads, 6, 1,
                         FP_GPU_BLOCK_SHARED(most_image, variant->threads / 32, warp_bytes));
 }
 

@@ -177,11 +177,15 @@ static void test_assembled_choice(void) {
         large.hot_above_8 = 15000; /* more than there is room for */
         CHECK(is_assembled(choose(&large, &h100), &large, FP_GPU_FAR));
     }
-    /* Codes that are not in classes, and widths that no assembled kernel has. */
+    /* Few codes: whatever their length. */
+    for (uint32_t bits = 1; bits <= 8; bits++)
+        for (uint32_t longest = 8; longest <= 16; longest += 8) {
+            fp_column_shape few = in_classes(bits, longest, 1u << bits, 0, 5, 1600);
+            CHECK(is_assembled(choose(&few, &h100), &few, FP_GPU_SPLIT));
+        }
+    /* Codes that are not in classes. */
     fp_column_shape other = in_classes(12, 8, 2500, 0, 5, 1600);
     other.in_classes = 0;
-    CHECK(!fp_kernel_is_assembled(choose(&other, &h100)));
-    other = in_classes(8, 8, 100, 0, 5, 1600);
     CHECK(!fp_kernel_is_assembled(choose(&other, &h100)));
 }
 

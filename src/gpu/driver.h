@@ -89,7 +89,8 @@ void fp_driver_close(fp_driver *driver);
 fastpair_status fp_driver_fail(const fp_driver *driver, fp_cu_result result, const char *purpose,
                                fastpair_error *error);
 
-/* Device attributes and function attributes, by the driver's numbers. */
+/* Results, device attributes and function attributes, by the driver's numbers. */
+enum { FP_CU_INVALID_VALUE = 1 };
 enum {
     FP_CU_MAX_SHARED_PER_MULTIPROCESSOR = 81,
     FP_CU_COMPUTE_MAJOR = 75,

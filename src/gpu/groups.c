@@ -83,8 +83,7 @@ static fp_column_shape shape_of(const fastpair_gpu_batch *batch, uint64_t group,
         if (shape.batch_codes != chunk->batch_codes) shape.batch_codes = 0;
         for (int length = 0; length < 16; length++) shape.codes_by_length[length] += chunk->by_length[length];
     }
-    shape.in_classes = dict->order == 1 && dict->code_bits >= 9 &&
-                       dict->class_shift >= (uint32_t)FP_GPU_CLASS_SHIFT(dict->code_bits);
+    shape.in_classes = dict->order == 1 && dict->class_shift >= (uint32_t)FP_GPU_CLASS_SHIFT(dict->code_bits);
     if (!shape.in_classes) return shape;
     shape.above_4 = slots_above(dict, dict->code_slots, 4);
     shape.above_8 = slots_above(dict, dict->code_slots, 8);

@@ -12,6 +12,8 @@
 #define WORTH_A_LAUNCH (128u << 20)
 /* Batches that make it worthwhile for one more block to copy a dictionary. */
 #define BATCHES_A_BLOCK 8u
+/* Chunks of a launch that are not too many for one team of blocks. */
+#define SPANS_A_TEAM 48u
 /* A launch with more batches takes no more chunks. One chunk has at most 2^27, so that their numbers stay below 2^32, also
  * those behind the last that warps look at. */
 #define MANY_BATCHES   (1u << 31)
@@ -92,42 +94,48 @@ static fp_cu_result launch_staged(const fastpair_gpu_batch *batch, uint64_t firs
 
 /* ---------------------------------------------------------------- assembled */
 
+/* A launch of an assembled kernel that is being put together. */
+typedef struct span_launch {
+    uint32_t kernel;
+    uint32_t groups;             /* that have spans in it */
+    uint32_t image, staging;     /* the largest dictionary of any of them, and the largest buffer */
+    fp_gpu_span_launch launched; /* 32 KiB, of which only what is filled in counts */
+} span_launch;
+
 /* Blocks for a launch: as large as the largest dictionary and the largest batch allow, and how many run at once. */
 typedef struct block_plan {
     uint32_t threads, shared, resident;
 } block_plan;
 
-static block_plan plan_blocks(const fastpair_gpu_batch *batch, const fp_kernel *kernel,
-                              const fp_gpu_wide_launch *wide, uint32_t shares) {
-    const fastpair_gpu_info *info = &batch->gpu->info;
-    uint32_t image = 0, staging = 0;
-    for (uint32_t s = 0; s < shares; s++) {
-        const fp_assembled_plan *plan = &batch->groups[wide->shares[s].group].plan;
-        if (plan->image_bytes > image) image = plan->image_bytes;
-        if (plan->staging > staging) staging = plan->staging;
-    }
+static block_plan plan_blocks(const fastpair_gpu *gpu, const fp_kernel *kernel, uint32_t image,
+                              uint32_t staging) {
     fp_block_needs needs = {.registers = fp_register_limit(kernel->threads, 1)};
-    needs.threads = 32 * fp_assembled_warps(kernel, info, image, staging, &needs.shared);
+    needs.threads = 32 * fp_assembled_warps(kernel, &gpu->info, image, staging, &needs.shared);
     block_plan plan = {needs.threads, needs.shared, 0};
     if (!needs.threads) return plan;
-    uint32_t resident = fp_resident_blocks(info, &needs);
+    uint32_t resident = fp_resident_blocks(&gpu->info, &needs);
     plan.resident =
-        info->multiprocessors * (resident ? resident : 1); /* whatever the model says, one must run */
+        gpu->info.multiprocessors * (resident ? resident : 1); /* whatever the model says, one must run */
     return plan;
 }
 
-/* Gives each share its blocks; returns the most that one has. Several groups share the device: twice as many blocks
- * in all as run at once, so that one with more to do than others does not hold all of them up. */
-static uint32_t divide_blocks(fp_gpu_wide_launch *wide, uint32_t shares, uint32_t resident) {
-    uint32_t batches = wide->shares[shares - 1].end_batch, most = 1;
-    uint32_t each = shares > 1 ? batches / (2 * resident) : 0;
-    if (each < BATCHES_A_BLOCK) each = BATCHES_A_BLOCK;
-    for (uint32_t s = 0; s < shares; s++) {
-        uint32_t blocks = ceil_div(wide->shares[s].end_batch - wide->shares[s].first_batch, each);
-        wide->shares[s].blocks = blocks < resident ? blocks : resident;
-        if (wide->shares[s].blocks > most) most = wide->shares[s].blocks;
-    }
-    return most;
+static uint32_t greater(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+/* Teams of blocks. As many as there are dictionaries, so that most blocks need one or two; more if chunks are many, as each
+ * block then goes through fewer of them; but where tokens come from global memory, neighbours that read the same codes at
+ * the same time help each other (HOT), or a block's batches each other (FAR). Measured: docs/kernels.md. */
+static uint32_t count_teams(fp_gpu_home home, uint32_t groups, uint32_t spans) {
+    if (home == FP_GPU_FAR) return UINT32_MAX;
+    return home == FP_GPU_HOT ? groups : greater(groups, spans / SPANS_A_TEAM);
+}
+
+/* No more blocks than run at once, nor than are worth copying a dictionary for. */
+static void divide_blocks(fp_gpu_span_launch *launched, fp_gpu_home home, uint32_t groups,
+                          uint32_t resident) {
+    uint32_t blocks = ceil_div(launched->batches, BATCHES_A_BLOCK),
+             teams = count_teams(home, groups, launched->span_count);
+    launched->blocks = blocks < resident ? blocks : resident;
+    launched->teams = teams < launched->blocks ? teams : launched->blocks;
 }
 
 /* The first entry of a group's list of chunks, or its end, that is not below `chunk`. */
@@ -144,69 +152,94 @@ static uint64_t first_listed_from(const fastpair_gpu_batch *batch, const fp_batc
     return low;
 }
 
-static int is_full(const fp_gpu_wide_launch *wide, uint32_t shares) {
-    return shares == FP_GPU_WIDE_GROUPS || wide->chunk_count == FP_GPU_WIDE_CHUNKS ||
-           (shares && wide->shares[shares - 1].end_batch > MANY_BATCHES);
+static int is_full(const fp_gpu_span_launch *launched) {
+    return launched->span_count == FP_GPU_SPANS || launched->batches > MANY_BATCHES;
+}
+
+/* Whether blocks for what is in the launch and one more group are nearly as good as blocks for the group alone. */
+static int goes_with(const fastpair_gpu_batch *batch, const fp_batch_group *group,
+                     const span_launch *making) {
+    block_plan plan =
+        plan_blocks(batch->gpu, fp_group_kernel(group), greater(making->image, group->plan.image_bytes),
+                    greater(making->staging, group->plan.staging));
+    return !making->groups || plan.threads >= 24 * group->plan.warps;
 }
 
 /* Adds chunks of a group to a launch that is not full, from entry `at` of the list on, as long as there is room. Returns
  * the entry to go on with. */
-static uint64_t add_share(const fastpair_gpu_batch *batch, uint32_t group, uint64_t at, uint64_t end,
-                          uint64_t out, fp_gpu_wide_launch *wide, uint32_t *shares) {
-    uint32_t batches = *shares ? wide->shares[*shares - 1].end_batch : 0;
-    uint32_t lane_codes = fp_group_kernel(&batch->groups[group])->codes_per_lane;
-    wide->shares[*shares] = (fp_gpu_share){.group = group, .first_batch = batches};
-    for (; at < end && wide->chunk_count < FP_GPU_WIDE_CHUNKS && batches <= MANY_BATCHES; at++) {
+static uint64_t add_group(const fastpair_gpu_batch *batch, uint32_t number, uint64_t at, uint64_t end,
+                          uint64_t out, span_launch *making) {
+    const fp_batch_group *group = &batch->groups[number];
+    const fp_gpu_chunk *table = (const fp_gpu_chunk *)(const void *)batch->tables;
+    uint32_t lane_codes = fp_group_kernel(group)->codes_per_lane, first = making->launched.span_count;
+    fp_gpu_span_launch *launched = &making->launched;
+    for (; at < end && !is_full(launched); at++) {
         uint32_t chunk = batch->coded_chunks[at];
-        wide->work[wide->chunk_count] = make_work(batch, chunk, out);
-        wide->work[wide->chunk_count++].first_batch = batches;
-        batches += (uint32_t)fp_kernel_batches(batch->chunks[chunk].chunk, lane_codes);
+        fp_gpu_span *span = &launched->spans[launched->span_count++];
+        *span = fp_gpu_span_make(&table[chunk], out, lane_codes);
+        span->first_batch = launched->batches;
+        span->group = number;
+        launched->batches += (uint32_t)fp_kernel_batches(batch->chunks[chunk].chunk, lane_codes);
     }
-    wide->shares[*shares].end_batch = batches;
-    *shares += 1;
+    for (uint32_t s = first; s < launched->span_count; s++) launched->spans[s].group_end = launched->batches;
+    launched->spans[launched->span_count].first_batch = launched->batches;
+    making->groups += 1;
+    making->image = greater(making->image, group->plan.image_bytes);
+    making->staging = greater(making->staging, group->plan.staging);
     return at;
 }
 
-static fp_cu_result launch_wide(const fastpair_gpu_batch *batch, uint32_t kernel, fp_gpu_wide_launch *wide,
-                                uint32_t shares, fp_cu_stream stream) {
-    if (!shares) return 0;
-    block_plan plan = plan_blocks(batch, &fp_kernel_table()[kernel], wide, shares);
-    unsigned blocks = divide_blocks(wide, shares, plan.resident);
-    void *arguments[] = {wide};
-    fp_cu_result result = batch->gpu->driver.launch(batch->gpu->kernels[kernel], blocks, shares, 1,
-                                                    plan.threads, 1, 1, plan.shared, stream, arguments, NULL);
-    wide->chunk_count = 0;
-    return result;
+/* Passes what is filled in of the parameters; all of them if the driver insists. */
+static fp_cu_result launch_prefix(const fastpair_gpu *gpu, const span_launch *making, const block_plan *plan,
+                                  fp_cu_stream stream) {
+    enum { PARAMETERS_END, PARAMETERS_AT, PARAMETERS_SIZE }; /* the driver's CU_LAUNCH_PARAM_... */
+    void *parameters = (void *)(uintptr_t)&making->launched;
+    size_t size = FP_GPU_SPAN_LAUNCH_BYTES(making->launched.span_count);
+    void *prefix[] = {(void *)PARAMETERS_AT, parameters, (void *)PARAMETERS_SIZE, &size,
+                      (void *)PARAMETERS_END};
+    uint32_t blocks = making->launched.blocks;
+    fp_cu_result result = gpu->driver.launch(gpu->kernels[making->kernel], blocks, 1, 1, plan->threads, 1, 1,
+                                             plan->shared, stream, NULL, prefix);
+    if (result != FP_CU_INVALID_VALUE) return result;
+    return gpu->driver.launch(gpu->kernels[making->kernel], blocks, 1, 1, plan->threads, 1, 1, plan->shared,
+                              stream, &parameters, NULL);
 }
 
-/* Whether blocks for these shares and one more group are nearly as good as blocks for the group alone. */
-static int goes_with(const fastpair_gpu_batch *batch, uint32_t group, fp_gpu_wide_launch *wide,
-                     uint32_t shares) {
-    const fp_batch_group *one = &batch->groups[group];
-    wide->shares[shares].group = group;
-    return plan_blocks(batch, fp_group_kernel(one), wide, shares + 1).threads >= 24 * one->plan.warps;
+/* Launches what has been put together, and starts anew. */
+static fp_cu_result launch_spans(const fastpair_gpu *gpu, span_launch *making, fp_cu_stream stream) {
+    fp_cu_result result = 0;
+    if (making->groups) {
+        const fp_kernel *kernel = &fp_kernel_table()[making->kernel];
+        block_plan plan = plan_blocks(gpu, kernel, making->image, making->staging);
+        divide_blocks(&making->launched, kernel->home, making->groups, plan.resident);
+        result = launch_prefix(gpu, making, &plan, stream);
+    }
+    making->groups = making->image = making->staging = 0;
+    making->launched.span_count = making->launched.batches = 0;
+    return result;
 }
 
 /* All chunks of the range in groups that have the kernel of group `of`, the first of them, in as few launches as hold them. */
 static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint64_t of, uint64_t first,
                                      uint64_t end, const fp_gpu_launch *parameters, fp_cu_stream stream) {
-    uint32_t kernel = batch->groups[of].kernel, shares = 0;
     fp_cu_result result = 0;
-    fp_gpu_wide_launch wide; /* 32 KiB: kernels look only at what is filled in */
-    wide.status = parameters->status;
-    wide.groups = batch->device_memory + batch->group_table;
-    wide.chunk_count = 0;
+    span_launch making;
+    making.kernel = batch->groups[of].kernel;
+    making.groups = making.image = making.staging = 0;
+    making.launched.status = parameters->status;
+    making.launched.groups = batch->device_memory + batch->group_table;
+    making.launched.span_count = making.launched.batches = 0;
     for (uint64_t g = of; g < batch->group_count && !result; g++) {
-        if (batch->groups[g].kernel != kernel) continue;
-        uint64_t at = first_listed_from(batch, &batch->groups[g], first);
-        uint64_t stop = first_listed_from(batch, &batch->groups[g], end);
+        const fp_batch_group *group = &batch->groups[g];
+        if (group->kernel != making.kernel) continue;
+        uint64_t at = first_listed_from(batch, group, first), stop = first_listed_from(batch, group, end);
         while (at < stop && !result) {
-            if (is_full(&wide, shares) || (shares && !goes_with(batch, (uint32_t)g, &wide, shares)))
-                result = launch_wide(batch, kernel, &wide, shares, stream), shares = 0;
-            at = add_share(batch, (uint32_t)g, at, stop, parameters->out, &wide, &shares);
+            if (is_full(&making.launched) || !goes_with(batch, group, &making))
+                result = launch_spans(batch->gpu, &making, stream);
+            at = add_group(batch, (uint32_t)g, at, stop, parameters->out, &making);
         }
     }
-    return result ? result : launch_wide(batch, kernel, &wide, shares, stream);
+    return result ? result : launch_spans(batch->gpu, &making, stream);
 }
 
 /* ---------------------------------------------------------------- all kernels of a decode */

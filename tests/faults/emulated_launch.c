@@ -28,7 +28,7 @@ static void know(const void *memory, size_t size) { emulated_know(memory, size, 
 typedef struct launch {
     int kernel;
     unsigned grid_x, grid_y, threads, shared;
-    void **parameters;
+    void **parameters, **extra;
     fp_cu_result result;
     int is_done;
 } launch;
@@ -40,11 +40,13 @@ static launch *waiting;
 static fp_cu_result emulate(const launch *l) {
     static uint64_t seed;
     uint32_t second = 0;
+    size_t bytes;
+    const void *first = emulated_first(l->kernel, l->parameters, l->extra, &bytes);
     if (emulated_has_second(l->kernel)) memcpy(&second, l->parameters[1], sizeof second);
     emulated_forget(++seed);
     fake_each_memory(know);
     const char *error =
-        emulated_launch(l->kernel, l->parameters[0], second, l->grid_x, l->grid_y, l->threads, l->shared);
+        emulated_launch(l->kernel, first, bytes, second, l->grid_x, l->grid_y, l->threads, l->shared);
     if (error) fprintf(stderr, "kernel %d: %s\n", l->kernel, error);
     return error ? LAUNCH_FAILED : 0;
 }
@@ -63,9 +65,9 @@ static void *device(void *unused) {
 }
 
 fp_cu_result fake_run(int kernel, unsigned grid_x, unsigned grid_y, unsigned threads, unsigned shared,
-                      void **parameters) {
+                      void **parameters, void **extra) {
     static int is_started;
-    launch l = {kernel, grid_x, grid_y, threads, shared, parameters, LAUNCH_FAILED, 0};
+    launch l = {kernel, grid_x, grid_y, threads, shared, parameters, extra, LAUNCH_FAILED, 0};
     pthread_t thread;
     if (kernel == -9) return INVALID_VALUE; /* the emulator has no such kernel */
     pthread_mutex_lock(&lock);

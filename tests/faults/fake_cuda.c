@@ -249,12 +249,13 @@ CALL(cuLaunchKernel)
  unsigned block_y, unsigned block_z, unsigned shared, fp_cu_stream stream, void **parameters, void **extra) {
     FAULT_OR_GO("cuLaunchKernel");
     fp_cu_context of_function, of_stream = fake_current();
-    (void)extra;
     if (!depth) return INVALID_CONTEXT;
     if (!fake_find(FAKE_MODULE, function, &of_function) || of_function != fake_current()) abort();
     if (stream && (!fake_find(FAKE_STREAM, stream, &of_stream) || of_stream != of_function))
         return INVALID_HANDLE;
-    if (!parameters || !grid_x || !grid_y || grid_z != 1 || !block_x || block_y != 1 || block_z != 1)
+    if (!parameters == !extra || !grid_x || !grid_y || grid_z != 1 || !block_x || block_y != 1 ||
+        block_z != 1)
         return INVALID_VALUE;
-    return fake_run(((const fake_function *)function)->kernel, grid_x, grid_y, block_x, shared, parameters);
+    return fake_run(((const fake_function *)function)->kernel, grid_x, grid_y, block_x, shared, parameters,
+                    extra);
 }

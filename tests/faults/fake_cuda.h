@@ -45,6 +45,6 @@ fp_cu_context fake_current(void);
 /* The number by which a kernel is run; and running it: 0, or what the driver would say. One at a time. */
 int fake_kernel(const char *symbol);
 fp_cu_result fake_run(int kernel, unsigned grid_x, unsigned grid_y, unsigned threads, unsigned shared,
-                      void **parameters);
+                      void **parameters, void **extra);
 
 #endif

@@ -15,9 +15,40 @@
 
 /* ---------------------------------------------------------------- where things are */
 
-/* The group that this row of blocks works on. */
-DEVICE fp_gpu_group assembled_group(const fp_gpu_wide_launch *launch) {
-    uint64_t at = launch->groups + launch->shares[block_y()].group * (uint64_t)sizeof(fp_gpu_group);
+/* The batches that a block's team works on, and which of the team's blocks it is. */
+typedef struct assembled_part {
+    uint32_t first, end;
+    uint32_t member, members;
+} assembled_part;
+
+DEVICE assembled_part assembled_my_part(const fp_gpu_span_launch *launch) {
+    uint32_t blocks = launch->blocks, teams = launch->teams, team = block_x() * teams / blocks;
+    uint32_t first = (team * blocks + teams - 1) / teams, next = ((team + 1) * blocks + teams - 1) / teams;
+    /* What each block would have alone; the first `more` blocks have one batch more. */
+    uint32_t each = launch->batches / blocks, more = launch->batches % blocks;
+    assembled_part part;
+    part.first = first * each + least(first, more);
+    part.end = next * each + least(next, more);
+    part.member = block_x() - first;
+    part.members = next - first;
+    return part;
+}
+
+/* The span that a batch is in. */
+DEVICE uint32_t assembled_find(const fp_gpu_span_launch *launch, uint32_t batch) {
+    uint32_t low = 0, high = launch->span_count;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (launch->spans[middle].first_batch <= batch)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+DEVICE fp_gpu_group assembled_group(const fp_gpu_span_launch *launch, uint32_t number) {
+    uint64_t at = launch->groups + number * (uint64_t)sizeof(fp_gpu_group);
     fp_words4 where = global_load16(at), sizes = global_load16(at + 16);
     fp_gpu_group group;
     group.image = words_low(where);
@@ -43,17 +74,17 @@ typedef struct assembled_batch {
 
 /* fetch: starts copying a batch's codes to shared memory, and reads where its bytes go. */
 template <class shape, int BITS>
-DEVICE assembled_batch assembled_fetch(const fp_gpu_wide_launch *launch, uint32_t number, uint32_t *chunk,
+DEVICE assembled_batch assembled_fetch(const fp_gpu_span_launch *launch, uint32_t number, uint32_t *which,
                                        uint8_t *codes) {
-    while (*chunk + 1 < launch->chunk_count && number >= launch->work[*chunk + 1].first_batch) *chunk += 1;
-    const fp_gpu_work *work = &launch->work[*chunk];
-    chunk_places places = chunk_places_from_work(work);
+    while (number >= launch->spans[*which + 1].first_batch) *which += 1;
+    const fp_gpu_span *span = &launch->spans[*which];
+    chunk_places places = chunk_places_from_span(span);
     assembled_batch batch;
-    batch.in_chunk = number - work->first_batch;
-    batch.out = work->out;
-    batch.left = work->code_count - batch.in_chunk * shape::codes;
+    batch.in_chunk = number - span->first_batch;
+    batch.out = span->out;
+    batch.left = span->code_count - batch.in_chunk * shape::codes;
     batch.end = places.end;
-    uint64_t from = work->codes + (uint64_t)batch.in_chunk * shape::batch_bytes;
+    uint64_t from = span->codes + (uint64_t)batch.in_chunk * shape::batch_bytes;
     uint32_t there = (least(batch.left, shape::codes) * BITS + 127) / 128;
     UNROLL for (uint32_t r = 0; r < (shape::batch_bytes / 16 + 31) / 32; r++) {
         uint32_t unit = 32 * r + lane();
@@ -123,28 +154,26 @@ template <int BITS, int L> DEVICE assembled_dict assembled_open(const fp_gpu_gro
     return dict;
 }
 
-/* A kernel. Of the batches that a row of blocks works on, each block has every n-th, and its warps take them
- * in turn, a run at a time: `next_run` in shared memory is what the next warp takes. */
+/* Batches of one group, from `number` on in steps of `step` up to `end`: a block's warps take them in turn, a run at a
+ * time; `next_run` in shared memory is what the next warp takes. `span` is a span not behind the first one's. Returns
+ * the bits for the status word. */
 template <int K, int BITS, int L, int D, int S>
-DEVICE void assembled_kernel(const fp_gpu_wide_launch *launch) {
+DEVICE uint32_t assembled_run(const fp_gpu_span_launch *launch, uint32_t span, uint32_t first, uint32_t step,
+                              uint32_t end, uint8_t *shared) {
     typedef assembled_shape<K, BITS, L, D, S> shape;
     typedef typename assembled_unit<S>::type unit;
-    SHARED_DYNAMIC_BYTES(shared);
-    const fp_gpu_share *share = &launch->shares[block_y()];
     uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
-    if (block_x() >= share->blocks) return;
-    fp_gpu_group group = assembled_group(launch);
+    fp_gpu_group group = assembled_group(launch, launch->spans[span].group);
     assembled_dict dict = assembled_open<BITS, L>(&group, shared);
     uint32_t buffers = group.image_bytes + warp * (shape::code_bytes + group.staging);
     uint8_t *codes = shared + buffers;
     uint8_t *next_run = shared + group.image_bytes + warps * (shape::code_bytes + group.staging);
     if (lane() < 4) shared_store4(codes + shape::batch_bytes + 4 * lane(), 0);
     if (thread_in_block() == 0) shared_store4(next_run, warps);
-    uint32_t mine = warp * shape::run, bad = 0, chunk = 0;
-    uint32_t number = share->first_batch + block_x() + mine * share->blocks;
-    int is_there = number < share->end_batch;
+    uint32_t mine = warp * shape::run, bad = 0, number = first + mine * step;
+    int is_there = number < end;
     assembled_batch next = assembled_batch();
-    if (is_there) next = assembled_fetch<shape, BITS>(launch, number, &chunk, codes);
+    if (is_there) next = assembled_fetch<shape, BITS>(launch, number, &span, codes);
     block_sync(); /* the dictionary was written by all warps */
     while (is_there) {
         uint32_t words[shape::lane_words + 1];
@@ -160,13 +189,30 @@ DEVICE void assembled_kernel(const fp_gpu_wide_launch *launch) {
             if (lane() == 0) run = shared_add4(next_run, 1);
             mine = warp_shfl(run, 0) * shape::run;
         }
-        number = share->first_batch + block_x() + mine * share->blocks;
-        is_there = number < share->end_batch;
-        if (is_there) next = assembled_fetch<shape, BITS>(launch, number, &chunk, codes);
+        number = first + mine * step;
+        is_there = number < end;
+        if (is_there) next = assembled_fetch<shape, BITS>(launch, number, &span, codes);
         bad |= assembled_decode<shape, unit, K, BITS, L, D>(&dict, words, &batch, shared,
                                                             buffers + shape::code_bytes, group.staging);
     }
     bulk_wait();
+    return bad;
+}
+
+/* A kernel: all groups that the block's part of the batches touches, one after the other. */
+template <int K, int BITS, int L, int D, int S>
+DEVICE void assembled_kernel(const fp_gpu_span_launch *launch) {
+    SHARED_DYNAMIC_BYTES(shared);
+    if (block_x() >= launch->blocks) return;
+    assembled_part part = assembled_my_part(launch);
+    uint32_t bad = 0;
+    for (uint32_t at = part.first; at < part.end;) {
+        uint32_t span = assembled_find(launch, at), end = least(part.end, launch->spans[span].group_end);
+        bad |= assembled_run<K, BITS, L, D, S>(launch, span, at + part.member, part.members, end, shared);
+        at = end;
+        if (at < part.end)
+            block_sync(); /* the next dictionary takes the place of this one and of its buffers */
+    }
     if (bad && lane() == 0) report(launch->status, bad);
 }
 

@@ -11,7 +11,7 @@
 /* K codes of BITS bits a lane; tokens of at most L bytes, 8 or 16; where they are (D, an fp_gpu_home); bytes
  * that a lane collects before it stores them (S, 4 or 8). */
 template <int K, int BITS, int L, int D, int S> struct assembled_shape {
-    static_assert(BITS >= 9 && BITS <= 16 && (L == 8 || L == 16), "what files have");
+    static_assert(BITS >= 1 && BITS <= 16 && (L == 8 || L == 16), "what files have");
     static_assert((S == 4 || S == 8) && K >= S, "every lane that has all its codes fills a unit");
     static_assert(K * BITS % 4 == 0, "a batch begins at a multiple of 16 bytes");
     static_assert(D != FP_GPU_RARE || L == 16, "of shorter tokens, second halves are not rare");
@@ -110,13 +110,14 @@ template <int K> DEVICE uint32_t assembled_long_steps(const uint32_t *lengths) {
 template <class shape, int K, int BITS, int L, int D>
 DEVICE int assembled_measure(const assembled_dict *dict, const uint32_t *words, uint32_t left,
                              uint32_t *lengths, uint32_t *long_steps) {
-    enum { class_bits = BITS - shape::class_shift };
+    enum { class_bits = BITS - shape::class_shift, in_word = class_bits < 3 ? class_bits : 3 };
     uint32_t all = 0, largest = 0;
     UNROLL for (int k = 0; k < K; k++) {
         /* Eight classes to a word of the table. */
         int first = k * BITS + shape::class_shift;
-        uint32_t eight = shared_load4(dict->lengths + assembled_bits(words, first + 3, class_bits - 3) * 4);
-        uint32_t nibble = eight >> assembled_bits(words, first, 3) * 4 & 15;
+        uint32_t word = class_bits > 3 ? assembled_bits(words, first + 3, class_bits - 3) : 0;
+        uint32_t eight = shared_load4(dict->lengths + word * 4);
+        uint32_t nibble = eight >> assembled_bits(words, first, in_word) * 4 & 15;
         lengths[k / 4] = k % 4 ? lengths[k / 4] + (nibble << 8 * (k % 4)) : nibble;
     }
     if (L == 8) {

@@ -99,9 +99,9 @@ template <class shape, class unit, int K, int BITS, int L, int D>
 DEVICE assembled_rest<unit> assembled_assemble(const assembled_dict *dict, const uint32_t *words,
                                                const uint32_t *lengths, uint32_t long_steps,
                                                uint32_t position, uint8_t *shared) {
-    /* Tokens from global memory take long to come: they are asked for while those before them are put
-     * together. From shared memory it makes no difference. */
-    enum { ahead = D == FP_GPU_HOT ? 4 : 0 };
+    /* Tokens from global memory take long to come: many are asked for before the first is put together. From
+     * shared memory it makes no difference. */
+    enum { ahead = D == FP_GPU_HOT ? 8 : 0 };
     uint32_t tokens[K][shape::token_words];
     assembled_rest<unit> rest = {0, position};
     UNROLL for (int k = 0; k < ahead; k++) assembled_token<BITS, L, D>(dict, words, k, tokens[k]);

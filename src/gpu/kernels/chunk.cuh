@@ -47,6 +47,17 @@ DEVICE chunk_places chunk_places_from_work(const fp_gpu_work *work) {
     return places;
 }
 
+DEVICE chunk_places chunk_places_from_span(const fp_gpu_span *span) {
+    chunk_places places;
+    places.positions = span->positions;
+    places.numbers = span->numbers_at ? span->positions + 4 * (uint64_t)span->numbers_at : 0;
+    places.shift = span->place_shift;
+    places.each = span->place_each;
+    places.entries = span->entries;
+    places.end = span->decoded_bytes;
+    return places;
+}
+
 template <int K> DEVICE decode_chunk chunk_from_work(const fp_gpu_launch *launch, uint32_t first) {
     decode_chunk chunk;
     const fp_gpu_work *work = &launch->work[block_y()];

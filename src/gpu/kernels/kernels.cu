@@ -4,7 +4,7 @@
  *   -DFP_ALL_VARIANTS       the whole grid, for benchmarks: hundreds of kernels, minutes to compile
  *   -DFP_ONLY_THREADS=256   of either, staged kernels with blocks of this many threads alone: parts compile side by side
  *
- * Assembled kernels take an fp_gpu_wide_launch by value, all others an fp_gpu_launch; those that need more take it as
+ * Assembled kernels take an fp_gpu_span_launch by value, all others an fp_gpu_launch; those that need more take it as
  * a second parameter. */
 #include "assembled.cuh"
 #include "positions.cuh"
@@ -30,7 +30,7 @@
 
 #define KERNEL(T, B) extern "C" __global__ void __launch_bounds__(T, B)
 #define LAUNCH       const __grid_constant__ fp_gpu_launch launch
-#define WIDE_LAUNCH  const __grid_constant__ fp_gpu_wide_launch wide
+#define SPAN_LAUNCH  const __grid_constant__ fp_gpu_span_launch launch
 
 #define FP_STAGED(K, W, H, T, B)                                                                             \
     IF_T##T(KERNEL(T, B) fp_staged_k##K##_w##W##_h##H##_t##T##_b##B(LAUNCH) {                                \
@@ -47,8 +47,8 @@
         staged_shared_kernel<K, 8, 8, 0, T, B>(&launch, shared_slots);                                       \
     })
 #define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                                    \
-    KERNEL(T, 1) fp_assembled_k##K##_b##BITS##_l##L##_##D##_s##S##_t##T(WIDE_LAUNCH) {                       \
-        assembled_kernel<K, BITS, L, FP_GPU_##D, S>(&wide);                                                  \
+    KERNEL(T, 1) fp_assembled_k##K##_b##BITS##_l##L##_##D##_s##S##_t##T(SPAN_LAUNCH) {                       \
+        assembled_kernel<K, BITS, L, FP_GPU_##D, S>(&launch);                                                \
     }
 #include "variants.def"
 

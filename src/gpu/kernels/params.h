@@ -4,6 +4,7 @@
 #ifndef FP_GPU_PARAMS_H
 #define FP_GPU_PARAMS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Bits of the status word, as in fastpair_gpu.h. */
@@ -70,9 +71,21 @@ typedef struct fp_gpu_work {
     uint8_t code_bits;
     uint8_t place_shift;
     uint8_t place_each; /* entries that make up one of the kernel's batches */
-    uint8_t reserved;
-    uint32_t first_batch; /* the chunk's, in the count of fp_gpu_share; for assembled kernels */
+    uint8_t reserved[5];
 } fp_gpu_work;
+
+/* The same for an assembled kernel, which has the dictionary elsewhere. Batches of all chunks of a launch are counted
+ * through, for the kernel's batch size; chunks with one dictionary, a group, follow each other. 56 bytes. */
+typedef struct fp_gpu_span {
+    uint64_t codes, out, positions; /* as in fp_gpu_work */
+    uint32_t numbers_at;            /* numbers are at positions + 4 * numbers_at; 0: none */
+    uint32_t entries, code_count, decoded_bytes;
+    uint32_t first_batch; /* of the chunk */
+    uint32_t group;       /* number in the table of groups */
+    uint32_t group_end;   /* the first batch behind those of the group */
+    uint8_t place_shift, place_each;
+    uint8_t reserved[2];
+} fp_gpu_span;
 
 /* The dictionary of an assembled kernel: what a block copies to shared memory. In device memory, one entry a
  * group of chunks with this dictionary, at a multiple of 16. 48 bytes. */
@@ -85,19 +98,11 @@ typedef struct fp_gpu_group {
     uint32_t reserved[3];
 } fp_gpu_group;
 
-/* A group's share of a launch. Batches of all chunks of a launch are counted through, for the kernel's batch size,
- * those of a group one after the other. 16 bytes. */
-typedef struct fp_gpu_share {
-    uint32_t group; /* number in the table */
-    uint32_t first_batch, end_batch;
-    uint32_t blocks; /* that share the work */
-} fp_gpu_share;
-
 /* Codes with the same code >> FP_GPU_CLASS_SHIFT are of one length. Lengths less one are nibbles of a table,
  * the first in the low half of the first byte. For kernels with tokens of at most 8 bytes, a nibble of 8 or
  * more marks codes behind the dictionary's last. */
-#define FP_GPU_CLASS_SHIFT(bits) ((bits) <= 14 ? (bits)-8 : 6)
-#define FP_GPU_CLASS_TABLE(bits) (1 << ((bits)-FP_GPU_CLASS_SHIFT(bits)) >> 1)
+#define FP_GPU_CLASS_SHIFT(bits) ((bits) <= 8 ? 0 : (bits) <= 14 ? (bits)-8 : 6)
+#define FP_GPU_CLASS_TABLE(bits) ((bits) <= 5 ? 16 : 1 << ((bits)-FP_GPU_CLASS_SHIFT(bits)) >> 1)
 #define FP_GPU_NO_CLASS          15u
 
 /* A warp's buffer for the codes of a batch; lanes that are not aligned read a word more. */
@@ -109,11 +114,10 @@ typedef struct fp_gpu_share {
 #define FP_GPU_BLOCK_SHARED(image, warps, warp) ((image) + (warps) * (warp) + 16)
 
 /* So many chunks a launch of a staged kernel brings along, in 4 KiB of parameters; for more, the kernel looks into the
- * tables. A launch of an assembled kernel, which decodes whole columns at a time, has 32 KiB and no more chunks
- * than these. */
+ * tables. A launch of an assembled kernel, which decodes whole columns at a time, has no more chunks than these, and
+ * passes no more of its parameters than it has chunks: 32 KiB would take 5 microseconds to pass. */
 #define FP_GPU_WORK_CHUNKS 48u
-#define FP_GPU_WIDE_CHUNKS 380u
-#define FP_GPU_WIDE_GROUPS 128u
+#define FP_GPU_SPANS       580u
 
 /* The parameters of a launch, passed by value. Blocks with blockIdx.y = c work on chunk first_chunk + c. */
 typedef struct fp_gpu_launch {
@@ -132,15 +136,22 @@ typedef struct fp_gpu_launch {
     fp_gpu_work work[FP_GPU_WORK_CHUNKS];
 } fp_gpu_launch;
 
-/* The parameters of a launch of an assembled kernel. Blocks with blockIdx.y = g work on shares[g]. */
-typedef struct fp_gpu_wide_launch {
+/* The parameters of a launch of an assembled kernel: a header, and as many spans as there are chunks, in the order of
+ * first_batch, with one behind them whose first_batch is `batches`. What follows need not be there.
+ *
+ * Blocks work in teams: each team has a stretch of the batches, as long as it has blocks, and its members take turns.
+ * With one dictionary there is one team, which goes through memory from one end to the other; with many there are many,
+ * so that a block sees few of the dictionaries. */
+typedef struct fp_gpu_span_launch {
     uint64_t status; /* device address of a 32-bit word, or 0 */
     uint64_t groups; /* device address of the fp_gpu_group table */
-    uint32_t chunk_count;
-    uint32_t reserved[3];
-    fp_gpu_share shares[FP_GPU_WIDE_GROUPS];
-    fp_gpu_work work[FP_GPU_WIDE_CHUNKS]; /* in the order of first_batch */
-} fp_gpu_wide_launch;
+    uint32_t span_count, batches;
+    uint32_t blocks, teams; /* at least one block a team */
+    fp_gpu_span spans[FP_GPU_SPANS + 1];
+} fp_gpu_span_launch;
+
+/* How much of it has to be passed. */
+#define FP_GPU_SPAN_LAUNCH_BYTES(spans) (sizeof(uint64_t) * 4 + ((size_t)(spans) + 1) * sizeof(fp_gpu_span))
 
 /* Dynamic shared memory of a kernel that copies the dictionary there (staged_shared.cuh): tokens of up to
  * `longest` bytes, 8 or 16, and their lengths. */
@@ -152,12 +163,12 @@ typedef struct fp_gpu_wide_launch {
 #define FP_GPU_ASSERT _Static_assert
 #endif
 FP_GPU_ASSERT(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 && sizeof(fp_gpu_work) == 80 &&
-                  sizeof(fp_gpu_group) == 48 && sizeof(fp_gpu_share) == 16 &&
+                  sizeof(fp_gpu_group) == 48 && sizeof(fp_gpu_span) == 56 &&
                   sizeof(fp_gpu_launch) == 64 + 80 * FP_GPU_WORK_CHUNKS,
               "host and device must agree on these sizes");
 FP_GPU_ASSERT(sizeof(fp_gpu_launch) <= 4096 - 8, "and a kernel may have a second parameter");
-FP_GPU_ASSERT(sizeof(fp_gpu_wide_launch) == 32 + 16 * FP_GPU_WIDE_GROUPS + 80 * FP_GPU_WIDE_CHUNKS &&
-                  sizeof(fp_gpu_wide_launch) <= 32764,
+FP_GPU_ASSERT(sizeof(fp_gpu_span_launch) == FP_GPU_SPAN_LAUNCH_BYTES(FP_GPU_SPANS) &&
+                  sizeof(fp_gpu_span_launch) <= 32764,
               "the most that devices take");
 
 #endif
