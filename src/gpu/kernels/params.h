@@ -40,8 +40,8 @@ typedef struct fp_gpu_chunk {
     uint64_t reserved[2];
 } fp_gpu_chunk;
 
-/* One dictionary, in device memory; the table lies at a multiple of 16. Planes are zero-padded, 16-byte
- * aligned and have an entry for each slot below `slots`; those of tokens, for assembled kernels, up to the end
+/* One dictionary, in device memory; the table lies at a multiple of 16. A plane that no kernel of the batch reads is
+ * 0. Planes are zero-padded, 16-byte aligned and have an entry for each slot below `slots`; those of tokens, for assembled kernels, up to the end
  * of the last length class. 64 bytes. */
 typedef struct fp_gpu_dict {
     uint64_t low8;  /* first 8 bytes of each token, 8-byte stride */
