@@ -29,9 +29,15 @@ endif()
 
 if(kernel_flags)
   set(FASTPAIR_KERNEL_FATBIN ${PROJECT_BINARY_DIR}/kernels/kernels.fatbin)
+  # The library's objects wait for this file: nvcc 11.2 and later compile for all architectures at once, to the same bytes.
+  execute_process(COMMAND ${FASTPAIR_NVCC} --help OUTPUT_VARIABLE nvcc_help ERROR_QUIET)
+  set(at_once "")
+  if(nvcc_help MATCHES "--threads")
+    set(at_once --threads 0)
+  endif()
   file(GLOB kernel_sources CONFIGURE_DEPENDS src/gpu/kernels/*)
   add_custom_command(OUTPUT ${FASTPAIR_KERNEL_FATBIN}
-    COMMAND ${FASTPAIR_NVCC} -std=c++17 -O3 -fatbin ${kernel_flags} -o ${FASTPAIR_KERNEL_FATBIN}
+    COMMAND ${FASTPAIR_NVCC} -std=c++17 -O3 -fatbin ${at_once} ${kernel_flags} -o ${FASTPAIR_KERNEL_FATBIN}
             ${PROJECT_SOURCE_DIR}/src/gpu/kernels/kernels.cu
     DEPENDS ${kernel_sources} COMMENT "Compiling the GPU kernels" VERBATIM)
   # kernel_image.c alone depends on the file; the target lets other targets build it first.

@@ -67,7 +67,7 @@ bool check_meeting(const lane_record *warp, uint32_t first_thread) {
         const lane_record *a = &warp[0], *b = &warp[i];
         if (a->state == b->state &&
             (a->state == LANE_DONE || (a->word == b->word && a->line == b->line && a->words == b->words &&
-                                       strcmp(a->file, b->file) == 0)))
+                                       (a->file == b->file || strcmp(a->file, b->file) == 0))))
             continue;
         char detail[200], at[2][80];
         const lane_record *pair[2] = {a, b};

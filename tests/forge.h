@@ -93,7 +93,8 @@ typedef struct forge {
     int final_separator;
 } forge;
 
-/* Appends `size` bytes (zeroes if `data` is NULL) and returns where they are. */
+/* Appends `size` bytes (zeroes if `data` is NULL) and returns where they are. There is no room to spare behind them, so that
+ * sanitizers see reads beyond; each call copies all, so that loops do better to append once. */
 static inline uint8_t *forge_append(forge_bytes *bytes, const void *data, uint64_t size) {
     bytes->data = realloc(bytes->data, bytes->size + size + 1);
     if (!bytes->data) abort();
@@ -218,11 +219,10 @@ static inline void forge_bits(uint8_t *section, uint64_t bit, uint32_t width, ui
 /* The row-length section for `rows` lengths. `width` is used as given: it must hold the lengths less the minimum, 0. */
 static inline forge_bytes forge_lengths(const uint32_t *lengths, uint64_t rows, uint32_t width) {
     forge_bytes section = {0};
-    uint64_t blocks = (rows + 255) / 256, start = 0;
-    forge_append(&section, NULL, blocks * 16);
+    uint64_t blocks = (rows + 255) / 256, start = 0, place = blocks * 16;
+    forge_append(&section, NULL, place + rows / 256 * (8 * width) * 4 + (rows % 256 * width + 31) / 32 * 4);
     for (uint64_t b = 0; b < blocks; b++) {
-        uint64_t in_block = rows - b * 256 < 256 ? rows - b * 256 : 256, place = section.size;
-        forge_append(&section, NULL, (in_block * width + 31) / 32 * 4);
+        uint64_t in_block = rows - b * 256 < 256 ? rows - b * 256 : 256;
         uint8_t *entry = section.data + b * 16;
         forge_put(entry, start, 4), forge_put(entry + 4, place - blocks * 16, 4),
             forge_put(entry + 12, width, 1);
@@ -230,6 +230,7 @@ static inline forge_bytes forge_lengths(const uint32_t *lengths, uint64_t rows, 
             forge_bits(section.data + place, i * width, width, lengths[b * 256 + i]);
             start += lengths[b * 256 + i];
         }
+        place += (in_block * width + 31) / 32 * 4;
     }
     return section;
 }

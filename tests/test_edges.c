@@ -186,14 +186,14 @@ static void all_codes_of_16_bits(void) {
         forge_put(run + 4, firsts[r + 1] - firsts[r] - 1, 2);
         run[6] = (uint8_t)run_lengths[r];
     }
-    for (uint32_t code = 0, r = 0; code < 65536; code++) {
+    uint64_t total = 256 + 32512ull * 3 + 32768ull * 16;
+    uint8_t *token = forge_append(&d.section, NULL, total);
+    for (uint32_t code = 0, r = 0; code < 65536; code++, token += run_lengths[r]) {
         while (code >= firsts[r + 1]) r++;
-        uint8_t *token = forge_append(&d.section, NULL, run_lengths[r]);
         forge_put(token, code * 2654435761u, run_lengths[r] < 4 ? (int)run_lengths[r] : 4);
         length_of[code] = (uint8_t)run_lengths[r];
         codes[code] = 65535 - code;
     }
-    uint64_t total = 256 + 32512ull * 3 + 32768ull * 16;
     uint32_t lengths[2] = {16, (uint32_t)total - 16};
     forge_add_dictionary(&f, &d);
     forge_chunk c = forge_coded_chunk(codes, 65536, 16, length_of, 256, lengths, NULL, 2);
@@ -219,17 +219,17 @@ static void one_width(uint32_t bits, uint32_t longest, uint32_t count, uint32_t 
         .codec = 1, .bits = bits, .longest = longest, .slots = slots, .tokens = tokens, .runs = tokens};
     uint8_t *length_of = malloc(slots), *used = calloc(slots, 1);
     uint32_t *codes = malloc((count + 1) * 4), *lengths = calloc(count + 9, 4), *code_of = malloc(tokens * 4),
-             rows = 0;
-    for (uint32_t i = 0; i < tokens; i++) { /* spread over the slots, the last one included */
+             rows = 0, token_bytes = 0;
+    uint8_t *run = forge_append(&d.section, NULL, 8 * tokens);
+    for (uint32_t i = 0; i < tokens; i++, run += 8) { /* spread over the slots, the last one included */
         code_of[i] = (uint32_t)((uint64_t)i * (slots - 1) / (tokens > 1 ? tokens - 1 : 1));
-        uint8_t *run = forge_append(&d.section, NULL, 8);
         length_of[code_of[i]] = (uint8_t)(1 + check_random(&random) % longest);
         forge_put(run, code_of[i], 4);
         run[6] = length_of[code_of[i]];
+        token_bytes += length_of[code_of[i]];
     }
-    for (uint32_t i = 0; i < tokens; i++)
-        for (uint32_t k = 0; k < length_of[code_of[i]]; k++)
-            *forge_append(&d.section, NULL, 1) = (uint8_t)check_random(&random);
+    uint8_t *token = forge_append(&d.section, NULL, token_bytes);
+    for (uint32_t i = 0; i < token_bytes; i++) token[i] = (uint8_t)check_random(&random);
     for (uint32_t i = 0; i < count;) {
         for (uint64_t n = check_random(&random) % 5; n && i < count; n--, i++) {
             codes[i] = code_of[check_random(&random) % tokens];
