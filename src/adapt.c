@@ -194,7 +194,7 @@ static fastpair_status replace_model(fastpair_writer *writer, fp_group *group, u
 /* Whether an earlier model reaches on this unit what it did where it was trained. */
 static int is_at_home(const fastpair_writer *writer, const fp_unit *unit, fp_candidate candidate) {
     const fp_regimes *regimes = &writer->regimes;
-    if (candidate.share >= RETURN_GAIN || !regimes->present.numbering) return 0;
+    if (candidate.share >= RETURN_GAIN || !regimes->present.numbering || !unit->saved) return 0;
     const fp_regime *earlier = &regimes->earlier[candidate.which];
     double reached = bytes_per_code(unit) / candidate.share * earlier->numbering->dict.code_bits /
                      regimes->present.numbering->dict.code_bits;

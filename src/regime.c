@@ -79,8 +79,11 @@ fastpair_status fp_regimes_probe(const fp_regimes *regimes, const fastpair_rows 
     } else {
         offsets[0] = 0;
         for (uint64_t i = 0; i < sample.pieces; i++) offsets[i + 1] = offsets[i] + sample.lengths[i];
-        uint64_t present = sample.size * 8; /* stored */
-        if (regimes->present.numbering) present = probe_bits(&regimes->present, &sample, offsets, ids);
+        uint64_t present = sample.size * 8; /* what does not get smaller is stored */
+        if (regimes->present.numbering) {
+            uint64_t bits = probe_bits(&regimes->present, &sample, offsets, ids);
+            if (bits < present) present = bits;
+        }
         uint64_t least = present;
         for (uint32_t i = 0; i < regimes->earlier_count; i++) {
             uint64_t bits = probe_bits(&regimes->earlier[i], &sample, offsets, ids);

@@ -39,7 +39,8 @@ void fp_regimes_enter(fp_regimes *regimes, fp_regime next, const fastpair_alloca
 void fp_regimes_return(fp_regimes *regimes, uint32_t which, const fastpair_allocator *allocator);
 
 /* Parses a small sample of the rows with every regime. *which is the earlier one that codes it in the fewest bits, if any takes
- * fewer than the present one; FP_EARLIER if none does. *share is what part of the present one's bits it takes. */
+ * fewer than the present one and than storing the rows; FP_EARLIER if none does. *share is what part of the lesser of the two
+ * it takes. */
 fastpair_status fp_regimes_probe(const fp_regimes *regimes, const fastpair_rows *rows, uint64_t seed,
                                  const fastpair_allocator *allocator, uint32_t *which, double *share,
                                  fastpair_error *error);
