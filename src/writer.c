@@ -41,9 +41,10 @@ static uint32_t group_units(const fp_settings *settings) {
     return units ? (uint32_t)units : 1;
 }
 
+/* Bytes that hold a group: what lies behind its last closed chunk is less than a chunk. */
 static uint64_t target_bytes(const fastpair_writer *writer) {
     const fp_settings *settings = &writer->settings;
-    return writer->footer.chunks ? (group_units(settings) + 1) * least_unit(settings)
+    return writer->footer.chunks ? group_units(settings) * least_unit(settings) + settings->chunk_bytes
                                  : first_group_bytes(settings);
 }
 
@@ -186,9 +187,7 @@ static fastpair_status cut_units(fastpair_writer *writer, uint32_t most, int las
     fastpair_status status;
     uint64_t row = 0, unit_bytes = 0;
     uint32_t chunks = 0, units = 0;
-    *count = 0;
-    *rows = 0;
-    while (units < most && row < pending->rows) {
+    for (*count = 0, *rows = 0; units < most && row < pending->rows;) {
         int closed;
         uint64_t end = fp_pending_chunk_end(pending, row, writer->settings.chunk_bytes, &closed);
         if (!closed && !last) break;
