@@ -36,7 +36,7 @@ void cli_print_help(void) {
           "  -D, --dictionary FILE  use a dictionary made by --train-dict\n"
           "      --sample=SIZE      train on at most SIZE bytes\n"
           "      --seed=N           of the training order\n"
-          "      --chunk=SIZE       decoded bytes per chunk (default 16M)\n"
+          "      --chunk=SIZE       decoded bytes per chunk (default 8M)\n"
           "      --batch=N          codes per sidecar entry (default 256)\n"
           "      --align=64|4096    alignment of sections in the file\n"
           "\n"

@@ -1,29 +1,37 @@
-/* adapt.c - which dictionary each chunk gets. In: parsed chunks. Out: chunks marked coded or stored, dictionary blocks
- * where they are needed. Decisions are made one chunk after the other and depend on the rows alone, never on how many
+/* adapt.c - which dictionary each chunk gets. In: chunks, in units of some MiB. Out: chunks marked coded or stored, dictionary
+ * blocks where they are needed. Decisions are made one unit after the other and depend on the rows alone, never on how many
  * chunks were parsed at once, so the file is the same for any number of threads.
  *
- * A dictionary is written when the chunks at hand save more with it than it costs. It is replaced when the data has drifted:
- * a chunk whose tokens are clearly shorter than where the model was trained gets a new model if that pays. */
+ * When the data has drifted, that is when a unit's tokens are clearly shorter than where the model was trained, the unit goes
+ * back to an earlier dictionary of the file if one serves it as well as a new one would, or gets a new one if that pays. */
 #include "writer_private.h"
 
-#include <string.h>
-
-/* A chunk this much below the model's bytes per code is worth a try at a new model... */
+/* A unit this much below the model's bytes per code is worth a try at a new model... */
 #define DRIFT_RATE 0.92
-/* ...which must make the chunk at least this much smaller, the dictionary's cost spread over the chunks to come. */
+/* ...which must make the unit at least this much smaller, the dictionary's cost spread over the units to come. */
 #define DRIFT_GAIN   0.95
 #define DRIFT_SPREAD 8
-/* A model that saves less than this part of a chunk is of little use: then a new one is tried too. */
+/* A model that saves less than this part of a unit is of little use: then a new one is tried too. */
 #define DRIFT_LITTLE_USE 4
-/* Chunks to wait after a new model did not pay: twice as many each time, at most this many; and the least bytes worth
+/* Units to wait after a new model did not pay: twice as many each time, at most this many; and the least bytes worth
  * training on. */
 #define DRIFT_MOST_WAIT   32
 #define DRIFT_LEAST_BYTES (256u << 10)
-/* Narrow numberings that leave out unused bytes are given up after this many surprises. */
-#define MOST_RENUMBERINGS 4
+/* The same for looking at earlier models although there is no drift: the model may do as well as ever where an earlier one
+ * does much better. */
+#define PROBE_MOST_WAIT 16
+/* An earlier model must make a unit at least this much smaller, since less would be noise; after drift this much. A new model
+ * must be better than an earlier one by its whole dictionary, not the spread cost alone, as data that comes back will go
+ * again; but for the difference this part of the unit is enough. */
+#define RETURN_GAIN       0.97
+#define RETURN_GAIN_DRIFT 0.99
+#define RETURN_MARGIN     0.03
+/* An earlier model that reaches what it did where it was trained, give or take this part or half its dictionary, has met the
+ * same data again: no need to train. */
+#define AT_HOME_MARGIN 0.01
 
 const fastpair_dictionary *fp_writer_model(const fastpair_writer *writer) {
-    return writer->model ? writer->model : writer->settings.dictionary;
+    return writer->regimes.present.model ? writer->regimes.present.model : writer->settings.dictionary;
 }
 
 fastpair_status fp_adapt_train(fastpair_writer *writer, fastpair_error *error) {
@@ -34,234 +42,236 @@ fastpair_status fp_adapt_train(fastpair_writer *writer, fastpair_error *error) {
     fastpair_rows rows = {.rows = writer->pending.rows,
                           .bytes = writer->pending.bytes.data,
                           .offsets = fp_pending_offsets(&writer->pending)};
-    return fp_model_from_rows(&rows, &writer->settings, writer->column_bytes, &writer->model, error);
+    return fp_model_from_rows(&rows, &writer->settings, writer->column_bytes, &writer->regimes.present.model,
+                              error);
 }
 
-void fp_numbering_free(fp_numbering *numbering, const fastpair_allocator *allocator) {
-    if (numbering && numbering->owns_dict) fp_dict_free(&numbering->dict, allocator);
-    fp_release(allocator, numbering);
+/* ---------------------------------------------------------------- units */
+
+/* A group on its way: chunks before `done` are written, chunks before `parsed` are parsed with the present model. */
+typedef struct fp_group {
+    uint32_t count, done, parsed;
+    uint32_t ahead; /* chunks to parse at once */
+} fp_group;
+
+/* Some chunks taken together. */
+typedef struct fp_unit {
+    fastpair_rows rows;
+    uint64_t bytes, codes, saved;
+} fp_unit;
+
+static fp_unit unit_of(const fastpair_writer *writer, uint32_t from, uint32_t to) {
+    const fp_regime *present = &writer->regimes.present;
+    uint32_t bits =
+        present->numbering ? present->numbering->dict.code_bits : present->model->choice.code_bits;
+    fp_unit unit = {.rows = {.bytes = writer->jobs[from].bytes, .offsets = writer->jobs[from].offsets}};
+    for (uint32_t j = from; j < to; j++) {
+        const fp_job *job = &writer->jobs[j];
+        unit.rows.rows += job->rows;
+        unit.bytes += fp_job_bytes(job);
+        unit.codes += job->codes;
+        unit.saved += fp_chunk_saving(job, bits, writer->settings.batch_codes);
+    }
+    return unit;
 }
 
-/* Numbers the model's tokens by `counts`. Unless they are all the column has, tokens that do not occur keep a code too, so
- * that later chunks find every byte; but not if leaving them out makes codes narrower. */
-static fastpair_status number_tokens(const fastpair_writer *writer, const uint64_t *counts, int whole,
-                                     fp_numbering *numbering, fastpair_error *error) {
-    const fp_settings *settings = &writer->settings;
-    const fastpair_dictionary *model = fp_writer_model(writer);
-    if (settings->dictionary) {
-        /* Borrowed: a given dictionary is used as it is, so that columns that share it have the same block. */
-        numbering->dict = model->dict;
-        memcpy(numbering->code_of_id, model->code_of_id, model->tokens.count * sizeof *numbering->code_of_id);
-        fp_dict_expand(&numbering->dict, NULL, numbering->lengths_of_code);
-        return FASTPAIR_OK;
-    }
-    /* Only used tokens first; then, unless that was right, all of them; then back if they cost a bit. */
-    int only_used = whole || writer->renumberings < MOST_RENUMBERINGS;
-    uint32_t narrow_bits = 0;
-    for (int attempt = 0; attempt < 3; attempt++) {
-        fp_dict_free(&numbering->dict, &settings->allocator);
-        numbering->owns_dict = 1;
-        fastpair_status status =
-            /* Whoever encodes has a model, trained or given. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
-            fp_dict_order(&model->tokens, counts, only_used, settings->hot_codes, model->choice.codec,
-                          model->seed, &settings->allocator, &numbering->dict, numbering->code_of_id, error);
-        if (status) return status;
-        if (whole || (attempt == 0 && !only_used) || attempt == 2) break;
-        if (attempt == 0) narrow_bits = numbering->dict.code_bits;
-        if (attempt == 1 && narrow_bits == numbering->dict.code_bits) break;
-        only_used = !only_used;
-    }
-    fp_dict_expand(&numbering->dict, NULL, numbering->lengths_of_code);
+static double bytes_per_code(const fp_unit *unit) {
+    return unit->codes ? (double)unit->bytes / (double)unit->codes : 0;
+}
+
+/* Whether another model is worth a try: the tokens are clearly shorter than where the model was trained, or the model is of
+ * little use for these rows anyway. */
+static int has_drifted(const fastpair_writer *writer, const fp_unit *unit) {
+    if (unit->bytes < DRIFT_LEAST_BYTES) return 0;
+    return bytes_per_code(unit) < DRIFT_RATE * writer->regimes.present.bytes_per_code ||
+           unit->saved < unit->bytes / DRIFT_LITTLE_USE;
+}
+
+static void wait_longer(uint32_t *wait, uint32_t *units_left, uint32_t most) {
+    *wait = *wait ? 2 * *wait : 2;
+    if (*wait > most) *wait = most;
+    *units_left = *wait;
+}
+
+static fastpair_status parse_until(fastpair_writer *writer, fp_group *group, uint32_t end,
+                                   fastpair_error *error) {
+    if (end <= group->parsed) return FASTPAIR_OK;
+    uint32_t from = group->parsed, to = end - from > group->ahead ? end : from + group->ahead;
+    group->parsed = to < group->count ? to : group->count;
+    group->ahead *= 2;
+    return fp_writer_parse(writer, from, group->parsed, error);
+}
+
+/* Writes the chunks before j, which have another dictionary than those from j on. */
+static fastpair_status finish_before(fastpair_writer *writer, fp_group *group, uint32_t j,
+                                     fastpair_error *error) {
+    fastpair_status status = fp_writer_emit(writer, group->done, j, error);
+    group->done = j;
+    return status;
+}
+
+/* A regime has just been entered: chunks from j on are parsed again, few at a time as long as the data goes on changing. */
+static fastpair_status start_regime(fastpair_writer *writer, fp_group *group, uint32_t j, uint32_t end,
+                                    fastpair_error *error) {
+    writer->probe_wait = writer->units_before_probe = 0;
+    group->parsed = j;
+    group->ahead = end - j;
+    return parse_until(writer, group, end, error);
+}
+
+/* An earlier regime that may suit a unit: FP_EARLIER is none. */
+typedef struct fp_candidate {
+    uint32_t which;
+    double share; /* of the size the unit has with the present one */
+} fp_candidate;
+
+static fastpair_status go_back(fastpair_writer *writer, fp_group *group, uint32_t j, uint32_t end,
+                               fp_candidate candidate, fastpair_error *error) {
+    fastpair_status status = finish_before(writer, group, j, error);
+    if (status) return status;
+    fp_regimes_return(&writer->regimes, candidate.which, &writer->settings.allocator);
+    if ((status = start_regime(writer, group, j, end, error))) return status;
+    fp_unit unit = unit_of(writer, j, end);
+    if (writer->regimes.present.bytes_per_code < bytes_per_code(&unit))
+        writer->regimes.present.bytes_per_code = bytes_per_code(&unit);
     return FASTPAIR_OK;
 }
 
-/* What coding a chunk saves over storing it, without the dictionary; 0 if nothing. */
-static uint64_t saving(const fp_job *job, uint32_t code_bits, uint32_t batch_codes) {
-    uint64_t stored = fp_job_bytes(job), coded = fp_job_coded_size(job, code_bits, batch_codes);
-    return coded < stored ? stored - coded : 0;
-}
-
-static void mark_coded(fastpair_writer *writer, fp_job *job) {
-    job->coded = saving(job, writer->numbering->dict.code_bits, writer->settings.batch_codes) > 0;
-    if (!job->coded) return;
-    uint32_t ids = fp_writer_model(writer)->tokens.count;
-    for (uint32_t id = 0; id < ids; id++) {
-        writer->counts[id] += job->counts[id];
-        writer->used[id] |= job->counts[id] != 0;
-    }
-}
-
-/* Numbers by the chunks at hand (and those before them). If the chunks save more than the dictionary costs, it is written
- * and they are coded with it; otherwise they are stored and the numbering stays what it was. */
-static fastpair_status adopt_numbering(fastpair_writer *writer, uint32_t from, uint32_t to, int whole,
-                                       fastpair_error *error) {
-    const fp_settings *settings = &writer->settings;
-    const fastpair_allocator *allocator = &settings->allocator;
-    uint32_t ids = fp_writer_model(writer)->tokens.count;
-    uint64_t codes = 0, saved = 0;
-    for (uint32_t j = from; j < to; j++) {
-        writer->jobs[j].coded = 0;
-        codes += writer->jobs[j].codes;
-    }
-    if (!codes) return FASTPAIR_OK;
-    fastpair_status status = FASTPAIR_OK;
-    uint64_t *counts = fp_allocate(allocator, FP_MAX_TOKENS, sizeof *counts);
-    fp_numbering *numbering = fp_allocate_zero(allocator, 1, sizeof *numbering);
-    if (!counts || !numbering) {
-        status = fp_fail_memory(error, sizeof *numbering);
-    } else {
-        memcpy(counts, writer->counts, ids * sizeof *counts);
-        for (uint32_t j = from; j < to; j++)
-            for (uint32_t id = 0; id < ids; id++) counts[id] += writer->jobs[j].counts[id];
-        status = number_tokens(writer, counts, whole, numbering, error);
-    }
-    for (uint32_t j = from; j < to && !status; j++)
-        saved += saving(&writer->jobs[j], numbering->dict.code_bits, settings->batch_codes);
-    if (!status && saved > fp_dict_block_size(&numbering->dict, settings->alignment)) {
-        fp_numbering *old = writer->numbering;
-        writer->numbering = numbering;
-        numbering = old;
-        status = fp_writer_emit_dictionary(writer, error);
-        for (uint32_t j = from; j < to && !status; j++) mark_coded(writer, &writer->jobs[j]);
-    }
-    fp_numbering_free(numbering, allocator);
-    fp_release(allocator, counts);
-    return status;
-}
-
-/* Drops tokens that the first chunks never use, from the model and from their counts and ids. */
-static fastpair_status prune_model(fastpair_writer *writer, uint32_t count, fastpair_error *error) {
+/* Trains a model on a unit. *size is what the unit takes with it, the dictionary's cost spread over the units to come. */
+static fastpair_status train_on(fastpair_writer *writer, const fp_unit *unit, fp_regime *regime,
+                                uint64_t *size, uint64_t *dictionary, fastpair_error *error) {
     const fastpair_allocator *allocator = &writer->settings.allocator;
-    uint64_t *counts = fp_allocate_zero(allocator, FP_MAX_TOKENS, sizeof *counts);
-    uint16_t *new_id_of = fp_allocate(allocator, FP_MAX_TOKENS, sizeof *new_id_of);
-    uint32_t before = writer->model->tokens.count;
-    fastpair_status status = FASTPAIR_OK;
-    if (!counts || !new_id_of) {
-        status = fp_fail_memory(error, FP_MAX_TOKENS * sizeof *counts);
-    } else {
-        for (uint32_t j = 0; j < count; j++)
-            for (uint32_t id = 0; id < before; id++) counts[id] += writer->jobs[j].counts[id];
-        status = fp_model_prune(writer->model, counts, new_id_of, error);
-    }
-    if (!status && writer->model->tokens.count < before)
-        for (uint32_t j = 0; j < count; j++) {
-            fp_job *job = &writer->jobs[j];
-            for (uint64_t i = 0; i < job->codes; i++) job->ids[i] = new_id_of[job->ids[i]];
-            memset(counts, 0, FP_MAX_TOKENS * sizeof *counts);
-            for (uint32_t id = 0; id < before; id++)
-                if (job->counts[id]) counts[new_id_of[id]] = job->counts[id];
-            memcpy(job->counts, counts, FP_MAX_TOKENS * sizeof *counts);
-        }
-    fp_release(allocator, counts);
-    fp_release(allocator, new_id_of);
-    return status;
-}
-
-static int numbering_covers(const fastpair_writer *writer, const fp_job *job) {
-    uint32_t ids = fp_writer_model(writer)->tokens.count;
-    for (uint32_t id = 0; id < ids; id++)
-        if (job->counts[id] && writer->numbering->code_of_id[id] == FP_NO_CODE) return 0;
-    return 1;
-}
-
-static double bytes_per_code(const fp_job *job) {
-    return job->codes ? (double)fp_job_bytes(job) / (double)job->codes : 0;
-}
-
-/* Whether a new model is worth a try: the tokens are clearly shorter than where the model was trained, or the model is of little
- * use for these rows anyway. */
-static int has_drifted(const fastpair_writer *writer, const fp_job *job) {
-    if (!writer->model || writer->chunks_before_retry || fp_job_bytes(job) < DRIFT_LEAST_BYTES) return 0;
-    uint32_t bits = writer->numbering ? writer->numbering->dict.code_bits : writer->model->choice.code_bits;
-    return bytes_per_code(job) < DRIFT_RATE * writer->bytes_per_code ||
-           saving(job, bits, writer->settings.batch_codes) < fp_job_bytes(job) / DRIFT_LITTLE_USE;
-}
-
-/* Tries a new model on chunk `j`. If it pays, finished chunks before it are written, the new model is in force, and the
- * rest of the group has been parsed again. */
-static fastpair_status try_new_model(fastpair_writer *writer, uint32_t *done, uint32_t j, uint32_t count,
-                                     int *replaced, fastpair_error *error) {
-    const fastpair_allocator *allocator = &writer->settings.allocator;
-    fp_job *job = &writer->jobs[j];
-    fastpair_rows rows = {.rows = job->rows, .bytes = job->bytes, .offsets = job->offsets};
     fastpair_dictionary *model;
     fastpair_status status =
-        fp_model_from_rows(&rows, &writer->settings, writer->column_bytes, &model, error);
-    if (status) return status;
-    fp_job trial = {.bytes = job->bytes, .offsets = job->offsets, .rows = job->rows};
+        fp_model_from_rows(&unit->rows, &writer->settings, writer->column_bytes, &model, error);
+    if (status || (status = fp_regime_create(model, allocator, regime, error))) return status;
+    fp_job trial = {.bytes = unit->rows.bytes, .offsets = unit->rows.offsets, .rows = unit->rows.rows};
     fp_job_parse(&trial, model, allocator);
-    uint64_t dictionary = 0;
-    for (uint32_t id = 0; id < model->tokens.count; id++) dictionary += model->tokens.lengths[id];
-    uint64_t old_size =
-        fp_job_bytes(job) -
-        (writer->numbering ? saving(job, writer->numbering->dict.code_bits, writer->settings.batch_codes)
-                           : 0);
-    uint64_t new_size = fp_job_coded_size(&trial, model->choice.code_bits, writer->settings.batch_codes) +
-                        dictionary / DRIFT_SPREAD;
-    *replaced = !trial.status && (double)new_size < DRIFT_GAIN * (double)old_size;
-    if (trial.status) {
-        status = trial.status;
-        if (error) *error = trial.error;
-    } else if (*replaced) {
-        writer->bytes_per_code = bytes_per_code(&trial);
-        writer->retry_wait = 0;
-    } else {
-        writer->bytes_per_code = bytes_per_code(job);
-        writer->retry_wait = writer->retry_wait ? 2 * writer->retry_wait : 2;
-        if (writer->retry_wait > DRIFT_MOST_WAIT) writer->retry_wait = DRIFT_MOST_WAIT;
-        writer->chunks_before_retry = writer->retry_wait;
-    }
+    *size = fp_job_coded_size(&trial, model->choice.code_bits, writer->settings.batch_codes);
+    *dictionary = 0;
+    for (uint32_t id = 0; id < model->tokens.count; id++) *dictionary += model->tokens.lengths[id];
+    regime->at_home = trial.codes ? (double)unit->bytes / (double)trial.codes : 0;
+    regime->bytes_per_code = regime->at_home;
+    status = trial.status;
+    if (status && error) *error = trial.error;
     fp_job_free(&trial, allocator);
-    if (!*replaced) {
-        fastpair_dictionary_free(model);
-        return status;
+    if (status) fp_regime_free(regime, allocator);
+    return status;
+}
+
+/* The data has drifted: jobs[j .. end) get a new model if that pays, else an earlier one if that is better, else the
+ * present one, which is then measured by what it reaches here. */
+static fastpair_status replace_model(fastpair_writer *writer, fp_group *group, uint32_t j, uint32_t end,
+                                     const fp_unit *unit, fp_candidate candidate, fastpair_error *error) {
+    fp_regime next;
+    uint64_t new_size, dictionary;
+    double old_size = (double)(unit->bytes - (writer->regimes.present.numbering ? unit->saved : 0));
+    fastpair_status status = train_on(writer, unit, &next, &new_size, &dictionary, error);
+    if (status) return status;
+    double size = (double)new_size + (double)dictionary / DRIFT_SPREAD;
+    double rest = (double)dictionary * (DRIFT_SPREAD - 1) / DRIFT_SPREAD;
+    double earlier_size = candidate.share * old_size;
+    if (rest > RETURN_MARGIN * earlier_size) rest = RETURN_MARGIN * earlier_size;
+    if (size < DRIFT_GAIN * old_size && (candidate.which == FP_EARLIER || size + rest < earlier_size)) {
+        writer->retry_wait = 0;
+        status = finish_before(writer, group, j, error);
+        fp_regimes_enter(&writer->regimes, next, &writer->settings.allocator);
+        return status ? status : start_regime(writer, group, j, end, error);
     }
-    status = fp_writer_emit(writer, *done, j, error);
-    *done = j;
-    fp_numbering_free(writer->numbering, allocator);
-    writer->numbering = NULL;
-    fastpair_dictionary_free(writer->model);
-    writer->model = model;
-    writer->renumberings = 0;
-    memset(writer->counts, 0, FP_MAX_TOKENS * sizeof *writer->counts);
-    return status ? status : fp_writer_parse(writer, j, count, error);
+    fp_regime_free(&next, &writer->settings.allocator);
+    if (candidate.share < RETURN_GAIN_DRIFT) {
+        writer->retry_wait = 0;
+        status = go_back(writer, group, j, end, candidate, error);
+    } else {
+        wait_longer(&writer->retry_wait, &writer->units_before_retry, DRIFT_MOST_WAIT);
+    }
+    if (status) return status;
+    fp_unit now = unit_of(writer, j, end);
+    writer->regimes.present.bytes_per_code = bytes_per_code(&now);
+    return FASTPAIR_OK;
+}
+
+/* Whether an earlier model reaches on this unit what it did where it was trained. */
+static int is_at_home(const fastpair_writer *writer, const fp_unit *unit, fp_candidate candidate) {
+    const fp_regimes *regimes = &writer->regimes;
+    if (candidate.share >= RETURN_GAIN || !regimes->present.numbering || !unit->saved) return 0;
+    const fp_regime *earlier = &regimes->earlier[candidate.which];
+    double reached = bytes_per_code(unit) / candidate.share * earlier->numbering->dict.code_bits /
+                     regimes->present.numbering->dict.code_bits;
+    double margin = (double)earlier->numbering->dict.bytes_size /
+                    (2 * candidate.share * (double)(unit->bytes - unit->saved));
+    if (margin > AT_HOME_MARGIN) margin = AT_HOME_MARGIN;
+    return reached > (1 - margin) * earlier->at_home && reached < (1 + margin) * earlier->at_home;
+}
+
+/* Sees to it that the regime in force is the best to be had for jobs[j .. end), which are parsed. */
+static fastpair_status settle_regime(fastpair_writer *writer, fp_group *group, uint32_t j, uint32_t end,
+                                     fastpair_error *error) {
+    fastpair_status status = FASTPAIR_OK;
+    if (!writer->regimes.present.model) return FASTPAIR_OK;
+    if (writer->units_before_retry) writer->units_before_retry--;
+    if (writer->units_before_probe) writer->units_before_probe--;
+    fp_unit unit = unit_of(writer, j, end);
+    fp_candidate candidate = {FP_EARLIER, 1};
+    int drifted = has_drifted(writer, &unit), trains = drifted && !writer->units_before_retry;
+    if (writer->regimes.earlier_count && unit.bytes && (drifted || !writer->units_before_probe)) {
+        status = fp_regimes_probe(&writer->regimes, &unit.rows, writer->settings.seed,
+                                  &writer->settings.allocator, &candidate.which, &candidate.share, error);
+        if (candidate.share >= RETURN_GAIN)
+            wait_longer(&writer->probe_wait, &writer->units_before_probe, PROBE_MOST_WAIT);
+    }
+    if (status) return status;
+    if (trains && !is_at_home(writer, &unit, candidate))
+        return replace_model(writer, group, j, end, &unit, candidate, error);
+    return candidate.share < RETURN_GAIN ? go_back(writer, group, j, end, candidate, error) : FASTPAIR_OK;
+}
+
+/* Marks jobs[j .. end) coded or stored, numbering tokens anew where the numbering lacks one. */
+static fastpair_status code_unit(fastpair_writer *writer, fp_group *group, uint32_t j, uint32_t end,
+                                 fastpair_error *error) {
+    fp_regime *present = &writer->regimes.present;
+    for (; j < end && present->numbering && fp_numbering_covers(writer, &writer->jobs[j]); j++)
+        fp_mark_coded(writer, &writer->jobs[j]);
+    if (j == end) return FASTPAIR_OK;
+    /* No dictionary yet, or one that lacks a byte: chunks before this one go out with what there was. */
+    int adopted;
+    fastpair_status status = finish_before(writer, group, j, error);
+    if (!status && present->numbering) present->renumberings++;
+    if (!status) status = fp_adopt_numbering(writer, j, end, 0, &adopted, error);
+    if (status || adopted || !present->numbering) return status;
+    for (; j < end; j++)
+        if (fp_numbering_covers(writer, &writer->jobs[j])) fp_mark_coded(writer, &writer->jobs[j]);
+    return FASTPAIR_OK;
+}
+
+/* The first chunks: the model was trained on them, and one numbering serves them all. */
+static fastpair_status begin_column(fastpair_writer *writer, uint32_t count, int whole,
+                                    fastpair_error *error) {
+    fastpair_status status = fp_writer_parse(writer, 0, count, error);
+    if (status) return status;
+    if (writer->regimes.present.model) {
+        fp_unit unit = unit_of(writer, 0, count);
+        writer->regimes.present.bytes_per_code = bytes_per_code(&unit);
+        status = fp_prune_model(writer, count, error);
+    }
+    int adopted;
+    return status ? status : fp_adopt_numbering(writer, 0, count, whole, &adopted, error);
 }
 
 fastpair_status fp_adapt_group(fastpair_writer *writer, uint32_t count, int first_group, int whole,
                                fastpair_error *error) {
     fastpair_status status = FASTPAIR_OK;
-    if (!fp_writer_model(writer)) {
-        for (uint32_t j = 0; j < count; j++) writer->jobs[j].coded = 0;
-        return fp_writer_emit(writer, 0, count, error);
-    }
-    if (first_group) {
-        uint64_t bytes = 0, codes = 0;
-        for (uint32_t j = 0; j < count; j++) {
-            bytes += fp_job_bytes(&writer->jobs[j]);
-            codes += writer->jobs[j].codes;
+    fp_group group = {.count = count, .ahead = count};
+    for (uint32_t j = 0; j < count; j++) writer->jobs[j].coded = 0;
+    if (fp_writer_model(writer) && first_group) {
+        status = begin_column(writer, count, whole, error);
+    } else if (fp_writer_model(writer)) {
+        for (uint32_t j = 0, end; j < count && !status; j = end) {
+            for (end = j + 1; end < count && !writer->jobs[end - 1].ends_unit;) end++;
+            status = parse_until(writer, &group, end, error);
+            if (!status) status = settle_regime(writer, &group, j, end, error);
+            if (!status) status = code_unit(writer, &group, j, end, error);
         }
-        writer->bytes_per_code = codes ? (double)bytes / (double)codes : 0;
-        if (writer->model) status = prune_model(writer, count, error);
-        if (!status) status = adopt_numbering(writer, 0, count, whole, error);
-        return status ? status : fp_writer_emit(writer, 0, count, error);
     }
-    uint32_t done = 0;
-    for (uint32_t j = 0; j < count && !status; j++) {
-        fp_job *job = &writer->jobs[j];
-        job->coded = 0;
-        if (writer->chunks_before_retry) writer->chunks_before_retry--;
-        int replaced = 0;
-        if (has_drifted(writer, job)) status = try_new_model(writer, &done, j, count, &replaced, error);
-        if (status) break;
-        if (writer->numbering && numbering_covers(writer, job)) {
-            mark_coded(writer, job);
-            continue;
-        }
-        /* No dictionary yet, or one that lacks a byte: chunks before this one go out with what there was. */
-        status = fp_writer_emit(writer, done, j, error);
-        done = j;
-        if (!status && writer->numbering) writer->renumberings++;
-        if (!status) status = adopt_numbering(writer, j, j + 1, 0, error);
-    }
-    return status ? status : fp_writer_emit(writer, done, count, error);
+    return status ? status : finish_before(writer, &group, count, error);
 }

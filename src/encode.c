@@ -14,7 +14,11 @@ uint64_t fp_job_coded_size(const fp_job *job, uint32_t code_bits, uint32_t batch
 
 void fp_job_parse(fp_job *job, const fastpair_dictionary *model, const fastpair_allocator *allocator) {
     uint64_t bytes = fp_job_bytes(job);
-    if (!job->counts) job->counts = fp_allocate(allocator, FP_MAX_TOKENS, sizeof *job->counts);
+    if (job->counts_capacity < model->tokens.count) {
+        fp_release(allocator, job->counts);
+        job->counts = fp_allocate(allocator, model->tokens.count, sizeof *job->counts);
+        job->counts_capacity = job->counts ? model->tokens.count : 0;
+    }
     if (job->ids_capacity < bytes) {
         fp_release(allocator, job->ids);
         job->ids = fp_allocate(allocator, bytes, sizeof *job->ids);
@@ -24,7 +28,7 @@ void fp_job_parse(fp_job *job, const fastpair_dictionary *model, const fastpair_
         job->status = fp_fail_memory(&job->error, bytes * sizeof *job->ids);
         return;
     }
-    memset(job->counts, 0, FP_MAX_TOKENS * sizeof *job->counts);
+    memset(job->counts, 0, model->tokens.count * sizeof *job->counts);
     job->codes = bytes ? fp_parse_rows(model->matcher, job->bytes, job->offsets, job->rows, job->ids) : 0;
     for (uint64_t i = 0; i < job->codes; i++) job->counts[job->ids[i]]++;
     job->status = FASTPAIR_OK;

@@ -24,10 +24,12 @@ typedef struct fp_job {
     uint16_t *ids; /* after parsing token ids, after building codes */
     uint64_t ids_capacity;
     uint64_t codes;
-    uint64_t *counts; /* FP_MAX_TOKENS entries: how often each id occurs */
-    int coded;        /* decided by the writer: 0 stored */
-    fp_buffer block;  /* the finished block */
-    fp_chunk chunk;   /* its header */
+    uint32_t *counts; /* how often each of the model's ids occurs */
+    uint32_t counts_capacity;
+    int ends_unit;   /* the writer decides on the chunks up to here together */
+    int coded;       /* decided by the writer: 0 stored */
+    fp_buffer block; /* the finished block */
+    fp_chunk chunk;  /* its header */
     fastpair_status status;
     fastpair_error error;
 } fp_job;

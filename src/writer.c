@@ -1,5 +1,5 @@
 /* writer.c - streaming compression. In: rows, in any number of calls. Out: a column file, front to back, through the
- * caller's sink. Rows wait until some chunks are full (at first: until there is enough to train on), then a group of chunks is
+ * caller's sink. Rows wait until a unit of chunks is full (at first: until there is enough to train on), then a group of units is
  * parsed on all threads, decided by adapt.c, built on all threads and written. Refuses rows of 4 GiB and more. */
 #include "writer_private.h"
 
@@ -10,25 +10,42 @@
 
 /* Chunks in flight at most, whatever the number of threads: they bound the memory. */
 #define MOST_GROUP 32u
-/* Streams of an automatic codec wait for this much before they train. */
-#define AUTO_TRAINING_BYTES (32u << 20)
+/* Chunks are decided on in units of about this many bytes (of sample_bytes if that is less), so that small chunks are
+ * trained for like large ones; or of so many rows, as a full `pending` must hold a unit; or of so many chunks, as each has
+ * tables of its own. */
+#define UNIT_BYTES  (8u << 20)
+#define UNIT_ROWS   (2u * FP_CHUNK_ROWS)
+#define UNIT_CHUNKS 128u
+/* What a stream waits for before it trains, unless sample_bytes says otherwise; and with an automatic codec. */
+#define FIRST_BYTES      (16u << 20)
+#define FIRST_BYTES_AUTO (32u << 20)
+
+static uint64_t least_unit(const fp_settings *settings) {
+    uint64_t bytes =
+        settings->sample_bytes && settings->sample_bytes < UNIT_BYTES ? settings->sample_bytes : UNIT_BYTES;
+    return bytes > settings->chunk_bytes ? bytes : settings->chunk_bytes;
+}
 
 static uint64_t first_group_bytes(const fp_settings *settings) {
-    uint64_t sample = settings->sample_bytes;
-    if (!sample && settings->choice.codec == FASTPAIR_CODEC_AUTO) sample = AUTO_TRAINING_BYTES;
+    uint64_t sample = settings->sample_bytes, least = FIRST_BYTES, unit = least_unit(settings);
+    if (settings->choice.codec == FASTPAIR_CODEC_AUTO) least = FIRST_BYTES_AUTO;
     if (!sample) sample = fp_sample_default(settings->choice.codec, settings->choice.code_bits);
-    /* Two chunks' worth always holds one that is closed. */
-    return sample > 2 * settings->chunk_bytes ? sample : 2 * settings->chunk_bytes;
+    if (settings->sample_bytes || least < sample) least = sample;
+    return least > 2 * unit ? least : 2 * unit; /* two units' worth always holds one that is closed */
 }
 
-static uint32_t group_chunks(const fp_settings *settings) {
-    uint32_t chunks = settings->threads == 1 ? 1 : 2 * settings->threads;
-    return chunks < MOST_GROUP ? chunks : MOST_GROUP;
+static uint32_t group_units(const fp_settings *settings) {
+    uint64_t chunks = settings->threads == 1 ? 1 : 2 * settings->threads;
+    if (chunks > MOST_GROUP) chunks = MOST_GROUP;
+    uint64_t units = chunks * settings->chunk_bytes / least_unit(settings);
+    return units ? (uint32_t)units : 1;
 }
 
+/* Bytes that hold a group: what lies behind its last closed chunk is less than a chunk. */
 static uint64_t target_bytes(const fastpair_writer *writer) {
-    return writer->footer.chunks ? (group_chunks(&writer->settings) + 1) * writer->settings.chunk_bytes
-                                 : first_group_bytes(&writer->settings);
+    const fp_settings *settings = &writer->settings;
+    return writer->footer.chunks ? group_units(settings) * least_unit(settings) + settings->chunk_bytes
+                                 : first_group_bytes(settings);
 }
 
 /* ---------------------------------------------------------------- bytes out */
@@ -59,31 +76,22 @@ static fastpair_status put_header(fastpair_writer *writer, fastpair_error *error
                   : put_zeros(writer, fp_first_block(writer->settings.alignment) - sizeof bytes, error);
 }
 
-/* Records in the last dictionary's entry how many of its tokens its chunks used. */
-static void close_dictionary(fastpair_writer *writer) {
-    if (!writer->footer.dictionaries) return;
-    fp_dict_entry *entry =
-        (fp_dict_entry *)(void *)writer->dict_entries.data + (writer->footer.dictionaries - 1);
-    entry->tokens_in_use = 0;
-    for (uint32_t id = 0; id < FP_MAX_TOKENS; id++) entry->tokens_in_use += writer->used[id];
-}
-
 fastpair_status fp_writer_emit_dictionary(fastpair_writer *writer, fastpair_error *error) {
     const fp_settings *settings = &writer->settings;
-    uint64_t size = fp_dict_block_size(&writer->numbering->dict, settings->alignment);
+    fp_numbering *numbering = writer->regimes.present.numbering;
+    uint64_t size = fp_dict_block_size(&numbering->dict, settings->alignment);
     fastpair_status status = put_header(writer, error);
     if (!status)
         status = fp_buffer_reserve(&writer->dict_entries, &settings->allocator, sizeof(fp_dict_entry), error);
     if (status) return status;
     uint8_t *block = fp_allocate(&settings->allocator, size, 1);
     if (!block) return fp_fail_memory(error, size);
-    fp_dict_write(&writer->numbering->dict, settings->alignment, block);
-    close_dictionary(writer);
-    memset(writer->used, 0, FP_MAX_TOKENS);
+    fp_dict_write(&numbering->dict, settings->alignment, block);
+    memset(writer->regimes.present.used, 0, FP_MAX_TOKENS);
     fp_dict_entry entry = {.position = writer->position, .block_bytes = size};
     memcpy(writer->dict_entries.data + writer->dict_entries.size, &entry, sizeof entry);
     writer->dict_entries.size += sizeof entry;
-    writer->numbering->number = (uint32_t)writer->footer.dictionaries++;
+    numbering->number = (uint32_t)writer->footer.dictionaries++;
     status = put(writer, block, size, error);
     fp_release(&settings->allocator, block);
     return status;
@@ -105,8 +113,8 @@ static void parse_task(void *context, uint64_t i) {
 static void build_task(void *context, uint64_t i) {
     group_work *work = context;
     const fp_settings *settings = &work->writer->settings;
-    fp_job_build(&work->writer->jobs[work->from + i], work->writer->numbering, settings->batch_codes,
-                 settings->alignment, &settings->allocator);
+    fp_job_build(&work->writer->jobs[work->from + i], work->writer->regimes.present.numbering,
+                 settings->batch_codes, settings->alignment, &settings->allocator);
 }
 
 /* The first failure, by position in the file, so that the same input fails the same way. */
@@ -149,60 +157,72 @@ fastpair_status fp_writer_emit(fastpair_writer *writer, uint32_t from, uint32_t 
     return status;
 }
 
-/* Cuts pending rows into at most `most` chunks, closed ones only unless `last`. Returns how many; *rows is their sum. */
-static uint32_t cut_chunks(fastpair_writer *writer, uint32_t most, int last, uint64_t *rows) {
-    const fp_pending *pending = &writer->pending;
-    uint32_t count = 0;
-    *rows = 0;
-    while (count < most && *rows < pending->rows) {
-        int closed;
-        uint64_t end = fp_pending_chunk_end(pending, *rows, writer->settings.chunk_bytes, &closed);
-        if (!closed && !last) break;
-        fp_job *job = &writer->jobs[count++];
-        job->bytes = pending->bytes.data;
-        job->offsets = fp_pending_offsets(pending) + *rows;
-        job->null_rows = pending->null_rows.data + *rows;
-        job->rows = end - *rows;
-        job->nulls = 0;
-        job->codes = 0;
-        for (uint64_t row = 0; row < job->rows; row++) job->nulls += job->null_rows[row];
-        *rows = end;
-    }
-    return count;
-}
-
-static fastpair_status make_jobs(fastpair_writer *writer, uint32_t capacity, fastpair_error *error) {
-    if (capacity <= writer->job_capacity) return FASTPAIR_OK;
+static fastpair_status make_jobs(fastpair_writer *writer, uint32_t count, fastpair_error *error) {
+    if (count <= writer->job_capacity) return FASTPAIR_OK;
     const fastpair_allocator *allocator = &writer->settings.allocator;
+    uint64_t capacity = writer->job_capacity ? 2ull * writer->job_capacity : 4;
     fp_job *jobs = fp_allocate_zero(allocator, capacity, sizeof *jobs);
     if (!jobs) return fp_fail_memory(error, capacity * sizeof *jobs);
     if (writer->job_capacity) memcpy(jobs, writer->jobs, writer->job_capacity * sizeof *jobs);
     fp_release(allocator, writer->jobs);
     writer->jobs = jobs;
-    writer->job_capacity = capacity;
+    writer->job_capacity = (uint32_t)capacity;
+    return FASTPAIR_OK;
+}
+
+static void set_job(const fp_pending *pending, uint64_t first, uint64_t end, fp_job *job) {
+    job->bytes = pending->bytes.data;
+    job->offsets = fp_pending_offsets(pending) + first;
+    job->null_rows = pending->null_rows.data + first;
+    job->rows = end - first;
+    job->nulls = job->codes = 0;
+    for (uint64_t row = 0; row < job->rows; row++) job->nulls += job->null_rows[row];
+}
+
+/* Cuts pending rows into chunks, closed ones only unless `last`, up to `most` units of them and only whole units unless `last`.
+ * Where chunks and units end depends on the rows alone. *count chunks have *rows rows. */
+static fastpair_status cut_units(fastpair_writer *writer, uint32_t most, int last, uint32_t *count,
+                                 uint64_t *rows, fastpair_error *error) {
+    const fp_pending *pending = &writer->pending;
+    fastpair_status status;
+    uint64_t row = 0, unit_bytes = 0;
+    uint32_t chunks = 0, units = 0;
+    for (*count = 0, *rows = 0; units < most && row < pending->rows;) {
+        int closed;
+        uint64_t end = fp_pending_chunk_end(pending, row, writer->settings.chunk_bytes, &closed);
+        if (!closed && !last) break;
+        if ((status = make_jobs(writer, chunks + 1, error))) return status;
+        fp_job *job = &writer->jobs[chunks++];
+        set_job(pending, row, end, job);
+        row = end;
+        unit_bytes += fp_job_bytes(job);
+        job->ends_unit = unit_bytes + writer->settings.chunk_bytes / 2 >= least_unit(&writer->settings) ||
+                         row - *rows >= UNIT_ROWS || chunks - *count >= UNIT_CHUNKS ||
+                         (last && row == pending->rows);
+        if (!job->ends_unit) continue;
+        unit_bytes = 0;
+        units++;
+        *count = chunks;
+        *rows = row;
+    }
     return FASTPAIR_OK;
 }
 
 /* Compresses one group of pending chunks. The first group is all that was waited for, so that the dictionary is numbered by
  * all of it. *more is 0 when no chunk was ready. */
 static fastpair_status process_group(fastpair_writer *writer, int last, int *more, fastpair_error *error) {
-    fastpair_status status;
     int first_group = !writer->footer.chunks;
-    uint32_t most = group_chunks(&writer->settings);
-    if (first_group) {
-        uint64_t chunks = fp_pending_bytes(&writer->pending) / writer->settings.chunk_bytes * 2 +
-                          writer->pending.rows / FP_CHUNK_ROWS + 2;
-        most = chunks < UINT32_MAX / 2 ? (uint32_t)chunks : UINT32_MAX / 2;
-    }
-    if ((status = make_jobs(writer, most, error)) || (status = fp_adapt_train(writer, error))) return status;
     uint64_t rows;
-    uint32_t count = cut_chunks(writer, most, last, &rows);
+    uint32_t count;
+    fastpair_status status = fp_adapt_train(writer, error);
+    if (!status)
+        status = cut_units(writer, first_group ? UINT32_MAX : group_units(&writer->settings), last, &count,
+                           &rows, error);
+    if (status) return status;
     *more = count > 0;
     if (!count) return FASTPAIR_OK;
-    if (fp_writer_model(writer)) status = fp_writer_parse(writer, 0, count, error);
     int whole = last && rows == writer->pending.rows;
-    if (!status) status = fp_adapt_group(writer, count, first_group, whole, error);
-    if (status) return status;
+    if ((status = fp_adapt_group(writer, count, first_group, whole, error))) return status;
     fp_pending_drop(&writer->pending, rows);
     if (writer->settings.progress &&
         writer->settings.progress(writer->settings.progress_context, writer->footer.decoded_bytes,
@@ -225,13 +245,11 @@ fastpair_status fp_writer_create(const fastpair_sink *sink, const fp_settings *s
     writer->settings = *settings;
     writer->sink = *sink;
     writer->column_bytes = column_bytes;
-    writer->model = model;
     writer->trained = model != NULL;
-    writer->counts = fp_allocate_zero(&settings->allocator, FP_MAX_TOKENS, sizeof *writer->counts);
-    writer->used = fp_allocate_zero(&settings->allocator, FP_MAX_TOKENS, 1);
-    if (!writer->counts || !writer->used) {
+    fastpair_status status = fp_regime_create(model, &settings->allocator, &writer->regimes.present, error);
+    if (status) {
         fastpair_writer_close(writer);
-        return fp_fail_memory(error, FP_MAX_TOKENS * sizeof *writer->counts);
+        return status;
     }
     *result = writer;
     return FASTPAIR_OK;
@@ -293,7 +311,6 @@ fastpair_status fastpair_writer_set_framing(fastpair_writer *writer, uint8_t sep
 
 static fastpair_status put_footer(fastpair_writer *writer, fastpair_error *error) {
     fp_footer *footer = &writer->footer;
-    close_dictionary(writer);
     footer->final_separator = writer->has_framing && writer->final_separator;
     uint64_t size = fp_footer_size(footer->dictionaries, footer->chunks) + FP_TRAILER;
     uint8_t *bytes = fp_allocate(&writer->settings.allocator, size, 1);
@@ -324,10 +341,7 @@ void fastpair_writer_close(fastpair_writer *writer) {
     fp_pending_free(&writer->pending, &allocator);
     for (uint32_t j = 0; j < writer->job_capacity; j++) fp_job_free(&writer->jobs[j], &allocator);
     fp_release(&allocator, writer->jobs);
-    fastpair_dictionary_free(writer->model);
-    fp_numbering_free(writer->numbering, &allocator);
-    fp_release(&allocator, writer->counts);
-    fp_release(&allocator, writer->used);
+    fp_regimes_free(&writer->regimes, &allocator);
     fp_buffer_free(&writer->dict_entries, &allocator);
     fp_buffer_free(&writer->chunk_entries, &allocator);
     fp_release(&allocator, writer);

@@ -1,10 +1,11 @@
-/* writer_private.h - the writer's state, shared by writer.c (rows in, blocks out) and adapt.c (which dictionary). */
+/* writer_private.h - the writer's state, shared by writer.c (rows in, blocks out), adapt.c (which dictionary) and
+ * renumber.c (which codes). */
 #ifndef FP_WRITER_PRIVATE_H
 #define FP_WRITER_PRIVATE_H
 
-#include "encode.h"
 #include "footer.h"
 #include "pending.h"
+#include "regime.h"
 
 struct fastpair_writer {
     fp_settings settings;
@@ -15,16 +16,13 @@ struct fastpair_writer {
     fp_job *jobs; /* job_capacity of them, the chunks of one group */
     uint32_t job_capacity;
 
-    /* The dictionary in force. */
-    fastpair_dictionary *model; /* trained here and owned; NULL: given, stored, or not yet trained */
-    int trained;                /* settled: trained, given or stored */
-    fp_numbering *numbering;    /* NULL: none yet */
-    uint64_t *counts;           /* of each id, over the coded chunks since the model was made */
-    uint8_t *used;              /* ids that occur in chunks of the current dictionary block */
-    uint32_t renumberings;
-    double bytes_per_code; /* what the model reached where it was trained; drift is measured against it */
+    /* The dictionary in force, and earlier ones. */
+    fp_regimes regimes;
+    int trained; /* settled: trained, given or stored */
     uint32_t retry_wait;
-    uint32_t chunks_before_retry; /* after a new model did not pay */
+    uint32_t units_before_retry; /* after a new model did not pay */
+    uint32_t probe_wait;
+    uint32_t units_before_probe; /* after no earlier model was better */
 
     /* The file so far. */
     int header_written;
@@ -44,8 +42,6 @@ struct fastpair_writer {
 /* The model that parses: the writer's own or the given one; NULL for stored. */
 const fastpair_dictionary *fp_writer_model(const fastpair_writer *writer);
 
-void fp_numbering_free(fp_numbering *numbering, const fastpair_allocator *allocator);
-
 /* Opens a writer; `model`, if not NULL, is already trained and becomes the writer's, also on failure. */
 fastpair_status fp_writer_create(const fastpair_sink *sink, const fp_settings *settings,
                                  uint64_t column_bytes, fastpair_dictionary *model, fastpair_writer **writer,
@@ -54,11 +50,28 @@ fastpair_status fp_writer_create(const fastpair_sink *sink, const fp_settings *s
 /* Trains on the pending rows if that is still to be done. */
 fastpair_status fp_adapt_train(fastpair_writer *writer, fastpair_error *error);
 
-/* Decides jobs[0 .. count), which have just been parsed: for each, coded or stored, and with which dictionary. Writes
- * dictionary blocks and finished chunks in file order. `first_group`: these are the first chunks of the column; `whole`:
- * they are all of it. */
+/* Parses jobs[0 .. count) and decides on them: for each, coded or stored, and with which dictionary. Writes dictionary
+ * blocks and finished chunks in file order. `first_group`: these are the first chunks of the column; `whole`: they are all
+ * of it. Later groups are whole units, each up to a job with ends_unit. */
 fastpair_status fp_adapt_group(fastpair_writer *writer, uint32_t count, int first_group, int whole,
                                fastpair_error *error);
+
+/* What coding a chunk saves over storing it, without the dictionary; 0 if nothing. */
+uint64_t fp_chunk_saving(const fp_job *job, uint32_t code_bits, uint32_t batch_codes);
+
+/* Drops tokens that jobs[0 .. count), the first chunks, never use, from the model and from their counts and ids. */
+fastpair_status fp_prune_model(fastpair_writer *writer, uint32_t count, fastpair_error *error);
+
+/* Numbers by jobs[from .. to) and the chunks before them. If they save more than the dictionary costs, it is written and they are
+ * coded with it; otherwise they are stored, the numbering stays what it was and *adopted is 0. `whole` as above. */
+fastpair_status fp_adopt_numbering(fastpair_writer *writer, uint32_t from, uint32_t to, int whole,
+                                   int *adopted, fastpair_error *error);
+
+/* Whether the present numbering has a code for every token of a chunk. */
+int fp_numbering_covers(const fastpair_writer *writer, const fp_job *job);
+
+/* Marks a chunk that the present numbering covers as coded, if that makes it smaller, and counts its tokens. */
+void fp_mark_coded(fastpair_writer *writer, fp_job *job);
 
 /* Parses jobs[from .. to) in parallel. */
 fastpair_status fp_writer_parse(fastpair_writer *writer, uint32_t from, uint32_t to, fastpair_error *error);
@@ -66,7 +79,7 @@ fastpair_status fp_writer_parse(fastpair_writer *writer, uint32_t from, uint32_t
 /* Builds jobs[from .. to) in parallel and writes them. */
 fastpair_status fp_writer_emit(fastpair_writer *writer, uint32_t from, uint32_t to, fastpair_error *error);
 
-/* Writes the numbering's dictionary block, gives it its number, and starts its record of used tokens. */
+/* Writes the present numbering's dictionary block, gives it its number, and starts its record of used tokens. */
 fastpair_status fp_writer_emit_dictionary(fastpair_writer *writer, fastpair_error *error);
 
 #endif

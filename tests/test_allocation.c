@@ -6,8 +6,8 @@
 #include "counting.h"
 #include "verify.h"
 
-static shape words, mixed; /* inputs */
-static uint8_t *image;     /* `mixed`, compressed */
+static shape words, mixed, many_words, many_urls; /* inputs */
+static uint8_t *image;                            /* `mixed`, compressed */
 static uint64_t image_size;
 static uint8_t *exported; /* a dictionary */
 static uint64_t exported_size;
@@ -94,6 +94,22 @@ static fastpair_status task_writer(counting *c, fastpair_error *error) {
     if (status == FASTPAIR_OK) status = fastpair_writer_set_framing(writer, '\n', 1, error);
     if (status == FASTPAIR_OK) status = fastpair_writer_append(writer, &words.rows, error);
     if (status == FASTPAIR_OK) status = fastpair_writer_append(writer, &mixed.rows, error);
+    if (status == FASTPAIR_OK) status = fastpair_writer_finish(writer, error);
+    if (status == FASTPAIR_OK) CHECK(written > 0);
+    fastpair_writer_close(writer);
+    return status;
+}
+
+/* Words, then something else, then words again, in units just large enough: a second dictionary, and back to the first. */
+static fastpair_status task_writer_goes_back(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 9);
+    o.sample_bytes = o.chunk_bytes = 300000;
+    uint64_t written = 0;
+    fastpair_sink sink = {sink_write, &written};
+    fastpair_writer *writer = NULL;
+    fastpair_status status = fastpair_writer_open(&sink, &o, &writer, error);
+    for (int part = 0; part < 4 && status == FASTPAIR_OK; part++)
+        status = fastpair_writer_append(writer, part == 2 ? &many_urls.rows : &many_words.rows, error);
     if (status == FASTPAIR_OK) status = fastpair_writer_finish(writer, error);
     if (status == FASTPAIR_OK) CHECK(written > 0);
     fastpair_writer_close(writer);
@@ -244,6 +260,7 @@ static const struct {
     {"compress, 3 threads", task_threads},
     {"compress, own dictionary", task_own_dictionary},
     {"writer", task_writer},
+    {"writer that goes back", task_writer_goes_back},
     {"writer that carries on", task_writer_carries_on},
     {"train and export onpair", task_train_onpair},
     {"train and export fsst12", task_train_fsst},
@@ -299,6 +316,8 @@ static void prepare(uint64_t seed) {
     shape_make(&words, SHAPE_WORDS, seed, &(shape_options){.bytes = 9000});
     shape_make(&mixed, SHAPE_DRIFT, seed,
                &(shape_options){.bytes = 20000, .null_percent = 10, .bit_offset = 3});
+    shape_make(&many_words, SHAPE_WORDS, seed, &(shape_options){.bytes = 310000});
+    shape_make(&many_urls, SHAPE_URLS, seed, &(shape_options){.bytes = 310000});
     fastpair_compress_options o = {
         .struct_size = sizeof o, .codec = FASTPAIR_CODEC_ONPAIR, .chunk_bytes = 3000};
     fastpair_error error;
@@ -338,6 +357,6 @@ int main(void) {
     remove(image_path);
     fastpair_dictionary_free(imported);
     fastpair_free(NULL, image), fastpair_free(NULL, exported);
-    shape_free(&words), shape_free(&mixed);
+    shape_free(&words), shape_free(&mixed), shape_free(&many_words), shape_free(&many_urls);
     return check_done();
 }

@@ -332,6 +332,7 @@ static void drift_from_noise(uint64_t seed) {
     fastpair_compress_options options = {.struct_size = sizeof options,
                                          .codec = FASTPAIR_CODEC_ONPAIR,
                                          .code_bits = 12,
+                                         .sample_bytes = 2u << 20,
                                          .chunk_bytes = 1u << 19};
     sink_state state = {.fail_at = UINT64_MAX};
     fastpair_sink sink = {sink_write, &state};
