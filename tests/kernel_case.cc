@@ -175,10 +175,15 @@ static void lay_out_sidecar(const kernel_case *c, uint32_t batch_codes, case_ima
 
 static void lay_out_dict(const kernel_case *c, case_image *image) {
     device *d = &image->memory;
+    uint64_t rows =
+        c->hot ? 1ull << c->bits : c->slots; /* kernels with a hot part read those of bad codes too */
     image->nibble_bytes = (c->slots + 1) / 2;
-    image->low8 = device_block(d, 8ull * c->slots, 0, EMULATOR_READ, "low plane");
-    image->high8 = device_block(d, 8ull * c->slots, 0, EMULATOR_READ, "high plane");
-    image->rows16 = device_block(d, 16ull * c->slots, 0, EMULATOR_READ, "rows");
+    image->low8 = device_block(d, 8 * rows, 0, EMULATOR_READ, "low plane");
+    image->high8 = device_block(d, 8 * rows, 0, EMULATOR_READ, "high plane");
+    image->rows16 = device_block(d, 16 * rows, 0, EMULATOR_READ, "rows");
+    memset(image->low8, 0, 8 * rows);
+    memset(image->high8, 0, 8 * rows);
+    memset(image->rows16, 0, 16 * rows);
     image->nibbles = device_block(d, image->nibble_bytes, 0, EMULATOR_READ, "nibbles");
     memset(image->nibbles, 0, image->nibble_bytes);
     for (uint32_t i = 0; i < c->slots; i++) {

@@ -17,9 +17,11 @@ uint32_t fp_planes_of(const fp_kernel *kernel) {
 
 /* ---------------------------------------------------------------- places */
 
-/* Assembled kernels take all codes of the last class, of 64 at most, for tokens: those behind the last slot are zeros. */
+/* Assembled kernels with a hot part read tokens of codes that they have not checked yet: those behind the last slot are
+ * zeros. */
 static uint64_t plane_bytes(const fp_dict *dict, uint32_t width) {
-    return fp_device_align(fp_align(dict->code_slots, 64) * width);
+    uint64_t rows = dict->hot_slots ? 1ull << dict->code_bits : fp_align(dict->code_slots, 64);
+    return fp_device_align(rows * width);
 }
 static uint64_t nibble_bytes(const fp_dict *dict) { return fp_device_align((dict->code_slots + 1ull) / 2); }
 

@@ -112,7 +112,8 @@ template <class shape, class unit, int K, int BITS, int L, int D>
 DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *words,
                                  const assembled_batch *batch, uint8_t *shared, uint32_t staging,
                                  uint32_t room) {
-    uint32_t lengths[(K + 3) / 4], bad = 0, long_steps = 0;
+    uint32_t lengths[(K + 3) / 4], tokens[K][shape::token_words], bad = 0, long_steps = 0;
+    if (shape::asks_early) assembled_ask<shape, BITS, L, D>(dict, words, tokens);
     int behind = assembled_measure<shape, K, BITS, L, D>(dict, words, batch->left, lengths, &long_steps);
     if (warp_ballot(behind)) bad = FP_GPU_BAD_CODE;
     uint32_t own = assembled_sum<K>(lengths), sum = warp_inclusive_sum(own), total = warp_shfl(sum, 31);
@@ -130,8 +131,9 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
     bulk_wait_read(); /* the batch before may still be on its way out of the buffer */
     warp_sync();
     uint32_t position = staging + moved + sum - own;
-    assembled_rest<unit> rest =
-        assembled_assemble<shape, unit, K, BITS, L, D>(dict, words, lengths, long_steps, position, shared);
+    if (!shape::asks_early) assembled_ask<shape, BITS, L, D>(dict, words, tokens);
+    assembled_rest<unit> rest = assembled_assemble<shape, unit, K, BITS, L, D>(
+        dict, words, lengths, long_steps, position, shared, tokens);
     assembled_join(shared, position, batch->left < shape::codes ? (batch->left - 1) / K : 31, rest);
     bulk_fence();
     warp_sync(); /* units were written by one lane and are read by another */

@@ -24,6 +24,11 @@ template <int K, int BITS, int L, int D, int S> struct assembled_shape {
         code_bytes = FP_GPU_CODE_BUFFER(K, BITS),
         class_shift = FP_GPU_CLASS_SHIFT(BITS),
         token_words = L / 4,
+        /* Tokens asked for before the first is put together: those from global memory take long to come. From
+         * shared memory it makes no difference. */
+        ahead = D == FP_GPU_HOT ? 8 : 0,
+        /* And before anything is known about the codes: worth it where few tokens are cold, as it takes registers. */
+        asks_early = D == FP_GPU_HOT && L == 16 && BITS < 16,
         /* Batches that a warp takes at a time: fewer codes than 1024 are not worth the taking. */
         run = K < 32 ? 32 / K : 1,
     };

@@ -93,18 +93,22 @@ DEVICE void assembled_put(uint8_t *shared, const uint32_t *token, uint32_t lengt
     }
 }
 
-/* assemble: this lane's tokens, from byte `position` of shared memory on. All units that they fill are
- * stored; the first one lacks what the lane below has of it. */
+/* Asks for the first tokens. Any codes of BITS bits will do: rows in global memory are as many. */
+template <class shape, int BITS, int L, int D>
+DEVICE void assembled_ask(const assembled_dict *dict, const uint32_t *words,
+                          uint32_t (*tokens)[shape::token_words]) {
+    UNROLL for (int k = 0; k < shape::ahead; k++) assembled_token<BITS, L, D>(dict, words, k, tokens[k]);
+}
+
+/* assemble: this lane's tokens, from byte `position` of shared memory on; the first have been asked for. All units that they
+ * fill are stored; the first one lacks what the lane below has of it. */
 template <class shape, class unit, int K, int BITS, int L, int D>
 DEVICE assembled_rest<unit> assembled_assemble(const assembled_dict *dict, const uint32_t *words,
                                                const uint32_t *lengths, uint32_t long_steps,
-                                               uint32_t position, uint8_t *shared) {
-    /* Tokens from global memory take long to come: many are asked for before the first is put together. From
-     * shared memory it makes no difference. */
-    enum { ahead = D == FP_GPU_HOT ? 8 : 0 };
-    uint32_t tokens[K][shape::token_words];
+                                               uint32_t position, uint8_t *shared,
+                                               uint32_t (*tokens)[shape::token_words]) {
+    enum { ahead = shape::ahead };
     assembled_rest<unit> rest = {0, position};
-    UNROLL for (int k = 0; k < ahead; k++) assembled_token<BITS, L, D>(dict, words, k, tokens[k]);
     UNROLL for (int k = 0; k < K; k++) {
         uint32_t length = byte_of(lengths[k / 4], k % 4), *token = tokens[k];
         if (D == FP_GPU_RARE) {

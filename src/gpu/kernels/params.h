@@ -41,8 +41,8 @@ typedef struct fp_gpu_chunk {
 } fp_gpu_chunk;
 
 /* One dictionary, in device memory; the table lies at a multiple of 16. A plane that no kernel of the batch reads is
- * 0. Planes are zero-padded, 16-byte aligned and have an entry for each slot below `slots`; those of tokens, for assembled kernels, up to the end
- * of the last length class. 64 bytes. */
+ * 0. Planes are zero-padded, 16-byte aligned and have an entry for each slot below `slots`; those of tokens
+ * up to the end of the last length class, or, in a dictionary with a hot part, for all 2^code_bits codes. 64 bytes. */
 typedef struct fp_gpu_dict {
     uint64_t low8;  /* first 8 bytes of each token, 8-byte stride */
     uint64_t high8; /* bytes 8..15, 8-byte stride */
@@ -91,7 +91,7 @@ typedef struct fp_gpu_span {
  * group of chunks with this dictionary, at a multiple of 16. 48 bytes. */
 typedef struct fp_gpu_group {
     uint64_t image;              /* lengths by class, then tokens (image.h), 16-byte aligned */
-    uint64_t cold;               /* rows of all `slots` tokens, as long as the kernel's longest */
+    uint64_t cold;               /* rows of all 2^b codes, as long as the kernel's longest; HOT and FAR */
     uint32_t image_bytes;        /* whole 16-byte units */
     uint32_t slots, near, split; /* as in fp_gpu_image */
     uint32_t staging;            /* FP_GPU_STAGING of the largest batch */
