@@ -148,7 +148,7 @@ void measure_rates(const bench_device *device, const measure_options *options, c
     for (uint32_t i = 0; (name = fastpair_gpu_kernel_name(i)); i++) {
         if (options->only_chosen ? strcmp(name, chosen) != 0 : !measure_wants(options, name)) continue;
         /* Left to the library, each dictionary has the kernel that suits it. */
-        const char *asked = options->only_chosen ? NULL : name;
+        const char *asked = strcmp(name, chosen) ? name : NULL;
         if (options->stored) measure_kernel(device, options, column, tiles, count, asked, chosen, 0);
         if (options->regenerated) measure_kernel(device, options, column, tiles, count, asked, chosen, 1);
     }
