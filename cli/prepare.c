@@ -15,11 +15,11 @@
 /* What chunks may take together; training tables, the sample and buffers need the rest of the 512 MiB. */
 #define CHUNK_MEMORY (384ull << 20)
 
-#define DEFAULT_CHUNK (16ull << 20)
+#define DEFAULT_CHUNK (8ull << 20)
 
-/* What the writer holds for each thread, in chunks; 65 MiB a thread were measured with chunks of 16 MiB of random bytes,
+/* What the writer holds for each thread, in chunks; 65 MiB a thread were measured with chunks of 8 MiB of random bytes,
  * which need the most. */
-#define WRITER_CHUNKS 4
+#define WRITER_CHUNKS 8
 
 /* No exported dictionary comes near this: 65536 tokens of 16 bytes and their runs. */
 #define LARGEST_DICTIONARY (16ull << 20)

@@ -171,11 +171,12 @@ typedef struct fastpair_sink {
 /* Streaming compression in bounded memory. One thread at a time may use a writer. */
 typedef struct fastpair_writer fastpair_writer;
 
-/* Starts a column. Trains on the first sample_bytes (on a sample of the first 16 MiB, or of 24 or 32, if that is 0; on all, if
- * fewer come), and again when the data drifts, none of the last 8 dictionaries serves it as well, and a new one pays. Drift is
+/* Starts a column. Trains on a sample of sample_bytes from what comes first (two units, see below, or 16 MiB, or 24 or 32, if
+ * that is more; from all, if less comes), and again when the data drifts, none of the last 8 dictionaries serves it as well, and a new one pays. Drift is
  * looked for in units of sample_bytes, at most 8 MiB and at least a chunk, so that small chunks compress like large ones.
- * `sink` is copied. Memory in use is at most about sample_bytes + 5 * max(16 MiB, (threads + 1) * max(chunk_bytes, longest
- * row)) + training tables and dictionaries (under 150 MiB); chunks below 64 KiB take more tables. */
+ * `sink` is copied. Memory in use is at most about sample_bytes + max(80 MiB, 9 * (threads + 1) * max(chunk_bytes,
+ * longest row)) + training tables and dictionaries (under 150 MiB); chunks below 64 KiB take up to
+ * 256 KiB each besides, those of the first 16 to 32 MiB at once. */
 FASTPAIR_API fastpair_status fastpair_writer_open(const fastpair_sink *sink,
                                                   const fastpair_compress_options *options,
                                                   fastpair_writer **writer, fastpair_error *error);

@@ -251,7 +251,8 @@ static fastpair_status begin_column(fastpair_writer *writer, uint32_t count, int
     if (status) return status;
     if (writer->regimes.present.model) {
         fp_unit unit = unit_of(writer, 0, count);
-        writer->regimes.present.bytes_per_code = bytes_per_code(&unit);
+        writer->regimes.present.at_home = bytes_per_code(&unit);
+        writer->regimes.present.bytes_per_code = writer->regimes.present.at_home;
         status = fp_prune_model(writer, count, error);
     }
     int adopted;

@@ -100,14 +100,12 @@ static void test_large_chunks(void) {
     const fp_kernel *kernel = fp_group_kernel(&batch->groups[0]);
     CHECK(fp_kernel_is_assembled(kernel));
     fastpair_gpu_destination to = fake_allocate(batch);
-    fp_chunk large = *batch->chunks[0].chunk;
-    large.codes = UINT32_MAX;
-    uint64_t each = fp_kernel_batches(&large, kernel->codes_per_lane), uploaded = batch->chunk_count;
+    uint64_t each = fp_kernel_batches(UINT32_MAX, kernel->codes_per_lane), uploaded = batch->chunk_count;
     fastpair_error error;
     CHECK_EQ(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory, fake.memory_bytes, 0,
                                        uploaded, NULL, &error),
              FASTPAIR_OK);
-    for (uint64_t i = 0; i < batch->chunk_count; i++) batch->chunks[i].chunk = &large;
+    for (uint64_t i = 0; i < batch->chunk_count; i++) fp_chunk_on_device(batch, i)->code_count = UINT32_MAX;
     fake.only_counts = 1;
     to.row_offsets = 0;
     CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, batch->chunk_count, &to, NULL, &error), FASTPAIR_OK);
@@ -127,6 +125,31 @@ static void test_turns(void) {
     add_classes(&columns, 9, 8, 0, 15, 2, 100000, 256, 1);
     add_classes(&columns, 9, 8, 0, 16, 40, 500, 256, 1);
     CHECK(check_batch(&columns, NULL, 0) > 0);
+}
+
+/* Once a batch is uploaded, its columns may be closed. */
+static void test_closed_columns(void) {
+    start();
+    add_classes(&columns, 12, 16, 0, 5, 3, 2000, 256, 1);
+    add_plain(&columns);
+    add_empty(&columns);
+    add_classes(&columns, 12, 16, 0, 8, 3, 900, 160, 1); /* positions are made for it */
+    fastpair_gpu_batch *batch = make_batch(&columns, NULL, 0);
+    fastpair_gpu_destination to = fake_allocate(batch);
+    decode(batch, &to, UINT64_MAX);
+    uint64_t bytes = fake.output_bytes, at, size, known = columns.column[1]->totals.decoded_bytes;
+    uint8_t *expected = malloc(bytes);
+    if (!expected) abort();
+    memcpy(expected, fake.output, bytes);
+    memset(fake.output, 0xee, bytes);
+    free_columns(&columns);
+    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, batch->chunk_count, &to, NULL, NULL), FASTPAIR_OK);
+    CHECK(!memcmp(fake.output, expected, bytes));
+    CHECK_EQ(fastpair_gpu_batch_get_column(batch, 1, &at, &size, NULL, NULL), FASTPAIR_OK);
+    CHECK_EQ(size, known);
+    free(expected);
+    fake_release();
+    fastpair_gpu_batch_free(batch);
 }
 
 /* Every allocation of a batch fails in turn. */
@@ -158,6 +181,7 @@ int main(void) {
     test_devices();
     test_turns();
     test_large_chunks();
+    test_closed_columns();
     CHECK_EQ(memory.live, 0);
     test_memory();
     free_columns(&columns);

@@ -53,7 +53,12 @@ static void collect(fastpair_gpu_batch *batch, const fastpair_column *const *col
     uint64_t next = 0;
     for (uint64_t c = 0; c < batch->column_count; c++) {
         const fastpair_column *column = columns[c];
-        batch->columns[c] = (fp_batch_column){column, batch->output_bytes, next, batch->row_slots};
+        batch->columns[c] = (fp_batch_column){.column = column,
+                                              .output_offset = batch->output_bytes,
+                                              .output_bytes = column->totals.decoded_bytes,
+                                              .chunks = column->totals.chunks,
+                                              .first_chunk = next,
+                                              .first_row_slot = batch->row_slots};
         batch->output_bytes = fp_device_align(batch->output_bytes + column->totals.decoded_bytes);
         batch->row_slots += column->totals.rows + 1;
         for (uint64_t i = 0; i < column->totals.chunks; i++, next++) {
@@ -95,8 +100,8 @@ static void place(fastpair_gpu_batch *batch, int regenerate) {
         const fp_kernel *kernel = fp_chunk_kernel(batch, i);
         if (!fp_makes_positions(placed->chunk, kernel, regenerate)) continue;
         placed->positions = offset;
-        offset = fp_device_align(offset +
-                                 fp_kernel_batches(placed->chunk, kernel->codes_per_lane) * sizeof(uint32_t));
+        offset = fp_device_align(offset + fp_kernel_batches(placed->chunk->codes, kernel->codes_per_lane) *
+                                              sizeof(uint32_t));
         batch->regenerates = 1;
     }
     for (uint64_t i = 0; i < batch->chunk_count; i++) {
@@ -198,7 +203,7 @@ fastpair_status fastpair_gpu_batch_get_column(const fastpair_gpu_batch *batch, u
                        (unsigned long long)batch->column_count);
     const fp_batch_column *placed = &batch->columns[column];
     if (output_offset) *output_offset = placed->output_offset;
-    if (output_bytes) *output_bytes = placed->column->totals.decoded_bytes;
+    if (output_bytes) *output_bytes = placed->output_bytes;
     if (first_chunk) *first_chunk = placed->first_chunk;
     return FASTPAIR_OK;
 }

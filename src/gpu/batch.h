@@ -12,8 +12,8 @@
 
 /* A chunk's place: where its sections go, and where they come from. */
 typedef struct fp_batch_chunk {
-    const fp_chunk *chunk;
-    const uint8_t *block;   /* in the column's image, host memory */
+    const fp_chunk *chunk;  /* the column's: not to be looked at once the upload is done, nor... */
+    const uint8_t *block;   /* ...this, in the column's image, host memory */
     uint64_t first_section; /* offset in the block of the first section that decoding needs... */
     uint64_t section_bytes; /* ...and how many bytes from there on */
     uint64_t device_offset; /* of these bytes in the batch's device memory; unused if on_device */
@@ -34,8 +34,9 @@ typedef struct fp_batch_group {
 } fp_batch_group;
 
 typedef struct fp_batch_column {
-    const fastpair_column *column;
+    const fastpair_column *column; /* may be closed once the upload is done */
     uint64_t output_offset;
+    uint64_t output_bytes, chunks;
     uint64_t first_chunk;
     uint64_t first_row_slot; /* of its row offsets: rows + 1 entries for each column before it */
 } fp_batch_column;
@@ -76,9 +77,14 @@ static inline const fp_kernel *fp_chunk_kernel(const fastpair_gpu_batch *batch, 
     return fp_group_kernel(&batch->groups[batch->chunks[i].group]);
 }
 
-/* Batches of `codes_per_lane` * 32 codes in a chunk. */
-static inline uint64_t fp_kernel_batches(const fp_chunk *chunk, uint32_t codes_per_lane) {
-    return (chunk->codes + 32 * codes_per_lane - 1) / (32 * codes_per_lane);
+/* What the device is told of chunk i; filled in at the upload. Stored chunks have no codes. */
+static inline fp_gpu_chunk *fp_chunk_on_device(const fastpair_gpu_batch *batch, uint64_t i) {
+    return (fp_gpu_chunk *)(void *)batch->tables + i;
+}
+
+/* Batches of `codes_per_lane` * 32 codes among so many. */
+static inline uint64_t fp_kernel_batches(uint64_t codes, uint32_t codes_per_lane) {
+    return (codes + 32 * codes_per_lane - 1) / (32 * codes_per_lane);
 }
 
 /* Whether a chunk's positions are computed at decode: the sidecar is not to be used, or does not fit the kernel's batches. */
@@ -91,7 +97,7 @@ enum { FP_PLANE_LOW8 = 1, FP_PLANE_HIGH8 = 2, FP_PLANE_ROWS16 = 4, FP_PLANE_NIBB
 uint32_t fp_planes_of(const fp_kernel *kernel);
 
 /* Bytes of some planes of a dictionary on the device, and their contents. Each plane has an entry for each slot, and planes of tokens
- * for each code of the last class. */
+ * for each code of the last class, or for all codes there may be if there is a hot part. */
 uint64_t fp_planes_size(const fp_dict *dict, uint32_t planes);
 fastpair_status fp_planes_write(const fp_column_dict *from, uint32_t planes, uint8_t *memory,
                                 const fastpair_allocator *allocator, fastpair_error *error);

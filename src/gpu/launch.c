@@ -6,6 +6,8 @@
 #include "kernels/work.h"
 #include "options.h"
 
+#include <string.h>
+
 /* The second grid dimension counts chunks; the hardware's limit. */
 #define MOST_CHUNKS_A_LAUNCH 65535u
 /* Decoded bytes for which a launch of its own is no loss: a tenth of a millisecond's work. */
@@ -37,7 +39,7 @@ static fastpair_status check_destination(const fastpair_gpu_batch *batch, const 
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "offset_bits must be 32 or 64 and row_offsets aligned to it");
     for (uint64_t c = 0; c < batch->column_count; c++)
-        if (to->offset_bits == 32 && batch->columns[c].column->totals.decoded_bytes > INT32_MAX)
+        if (to->offset_bits == 32 && batch->columns[c].output_bytes > INT32_MAX)
             return fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
                            "column %llu decodes to more than INT32_MAX bytes; ask for 64-bit offsets",
                            (unsigned long long)c);
@@ -58,13 +60,13 @@ static slice_grids measure_slice(const fastpair_gpu_batch *batch, uint64_t first
     uint32_t resident = batch->gpu->info.multiprocessors * fp_resident_blocks(&batch->gpu->info, &needs);
     slice_grids grids = {0};
     for (uint64_t i = first; i < first + count; i++) {
-        const fp_batch_chunk *placed = &batch->chunks[i];
-        uint64_t batches = fp_kernel_batches(placed->chunk, kernel->codes_per_lane);
+        const fp_gpu_chunk *chunk = fp_chunk_on_device(batch, i);
+        uint64_t batches = fp_kernel_batches(chunk->code_count, kernel->codes_per_lane);
         uint32_t decode = ceil_div(batches, kernel->threads / 32);
         /* Blocks that copy a dictionary first go through many batches each: no more than are resident. */
         if (kernel->dictionary_shared && decode > resident) decode = resident;
-        uint32_t positions = placed->positions ? ceil_div(batches, HELPER_WARPS) : 0;
-        uint32_t rows = ceil_div(ceil_div(placed->chunk->rows, FP_LENGTH_BLOCK), HELPER_WARPS);
+        uint32_t positions = chunk->positions ? ceil_div(batches, HELPER_WARPS) : 0;
+        uint32_t rows = ceil_div(ceil_div(chunk->row_count, FP_LENGTH_BLOCK), HELPER_WARPS);
         if (decode > grids.decode) grids.decode = decode;
         if (positions > grids.positions) grids.positions = positions;
         if (rows > grids.rows) grids.rows = rows;
@@ -74,7 +76,7 @@ static slice_grids measure_slice(const fastpair_gpu_batch *batch, uint64_t first
 
 static fp_gpu_work make_work(const fastpair_gpu_batch *batch, uint64_t i, uint64_t out) {
     const fp_kernel *kernel = fp_chunk_kernel(batch, i);
-    const fp_gpu_chunk *chunk = (const fp_gpu_chunk *)(const void *)batch->tables + i;
+    const fp_gpu_chunk *chunk = fp_chunk_on_device(batch, i);
     const fp_gpu_dict *dicts = (const fp_gpu_dict *)(const void *)(batch->tables + batch->dict_table);
     return fp_gpu_work_make(chunk, dicts + (chunk->code_count ? chunk->dict : 0), out, kernel->codes_per_lane,
                             kernel->low_bytes);
@@ -170,19 +172,18 @@ static int goes_with(const fastpair_gpu_batch *batch, const fp_batch_group *grou
 static uint64_t add_group(const fastpair_gpu_batch *batch, uint32_t number, uint64_t at, uint64_t end,
                           uint64_t out, span_launch *making) {
     const fp_batch_group *group = &batch->groups[number];
-    const fp_gpu_chunk *table = (const fp_gpu_chunk *)(const void *)batch->tables;
     uint32_t lane_codes = fp_group_kernel(group)->codes_per_lane, first = making->launched.span_count;
     fp_gpu_span_launch *launched = &making->launched;
     for (; at < end && !is_full(launched); at++) {
-        uint32_t chunk = batch->coded_chunks[at];
+        const fp_gpu_chunk *chunk = fp_chunk_on_device(batch, batch->coded_chunks[at]);
         fp_gpu_span *span = &launched->spans[launched->span_count++];
-        *span = fp_gpu_span_make(&table[chunk], out, lane_codes);
+        *span = fp_gpu_span_make(chunk, out, lane_codes);
         span->first_batch = launched->batches;
         span->group = number;
-        launched->batches += (uint32_t)fp_kernel_batches(batch->chunks[chunk].chunk, lane_codes);
+        launched->batches += (uint32_t)fp_kernel_batches(chunk->code_count, lane_codes);
     }
     for (uint32_t s = first; s < launched->span_count; s++) launched->spans[s].group_end = launched->batches;
-    launched->spans[launched->span_count].first_batch = launched->batches;
+    launched->spans[launched->span_count] = (fp_gpu_span){.first_batch = launched->batches};
     making->groups += 1;
     making->image = greater(making->image, group->plan.image_bytes);
     making->staging = greater(making->staging, group->plan.staging);
@@ -190,10 +191,10 @@ static uint64_t add_group(const fastpair_gpu_batch *batch, uint32_t number, uint
 }
 
 /* Passes what is filled in of the parameters; all of them if the driver insists. */
-static fp_cu_result launch_prefix(const fastpair_gpu *gpu, const span_launch *making, const block_plan *plan,
+static fp_cu_result launch_prefix(const fastpair_gpu *gpu, span_launch *making, const block_plan *plan,
                                   fp_cu_stream stream) {
     enum { PARAMETERS_END, PARAMETERS_AT, PARAMETERS_SIZE }; /* the driver's CU_LAUNCH_PARAM_... */
-    void *parameters = (void *)(uintptr_t)&making->launched;
+    void *parameters = &making->launched;
     size_t size = FP_GPU_SPAN_LAUNCH_BYTES(making->launched.span_count);
     void *prefix[] = {(void *)PARAMETERS_AT, parameters, (void *)PARAMETERS_SIZE, &size,
                       (void *)PARAMETERS_END};
@@ -201,6 +202,7 @@ static fp_cu_result launch_prefix(const fastpair_gpu *gpu, const span_launch *ma
     fp_cu_result result = gpu->driver.launch(gpu->kernels[making->kernel], blocks, 1, 1, plan->threads, 1, 1,
                                              plan->shared, stream, NULL, prefix);
     if (result != FP_CU_INVALID_VALUE) return result;
+    memset((uint8_t *)parameters + size, 0, sizeof making->launched - size);
     return gpu->driver.launch(gpu->kernels[making->kernel], blocks, 1, 1, plan->threads, 1, 1, plan->shared,
                               stream, &parameters, NULL);
 }
@@ -259,7 +261,8 @@ static uint64_t run_of_kernel(const fastpair_gpu_batch *batch, uint64_t first, u
 static uint64_t staged_slice(const fastpair_gpu_batch *batch, uint64_t first, uint64_t run) {
     uint64_t bytes = 0;
     if (run <= FP_GPU_WORK_CHUNKS) return run;
-    for (uint32_t i = 0; i < FP_GPU_WORK_CHUNKS; i++) bytes += batch->chunks[first + i].chunk->decoded_bytes;
+    for (uint32_t i = 0; i < FP_GPU_WORK_CHUNKS; i++)
+        bytes += fp_chunk_on_device(batch, first + i)->decoded_bytes;
     return bytes >= WORTH_A_LAUNCH ? FP_GPU_WORK_CHUNKS : run;
 }
 
@@ -329,14 +332,13 @@ static fp_cu_result copy_rest(const fastpair_gpu_batch *batch, uint64_t first, u
     const fp_driver *driver = &batch->gpu->driver;
     fp_cu_result result = 0;
     for (uint64_t i = first; i < first + count && !result; i++) {
-        const fp_chunk *chunk = batch->chunks[i].chunk;
-        const fp_gpu_chunk *entry = (const fp_gpu_chunk *)(const void *)batch->tables + i;
-        if (!chunk->coded && chunk->decoded_bytes)
-            result = driver->copy_on_device(to->output + entry->out_offset, entry->codes,
-                                            (size_t)chunk->decoded_bytes, stream);
+        const fp_gpu_chunk *chunk = fp_chunk_on_device(batch, i);
+        if (!chunk->code_count && chunk->decoded_bytes)
+            result = driver->copy_on_device(to->output + chunk->out_offset, chunk->codes,
+                                            chunk->decoded_bytes, stream);
     }
     for (uint64_t c = 0; c < batch->column_count && to->row_offsets && first == 0 && !result; c++)
-        if (!batch->columns[c].column->totals.chunks) {
+        if (!batch->columns[c].chunks) {
             uint32_t width = to->offset_bits / 8;
             result =
                 driver->fill(to->row_offsets + batch->columns[c].first_row_slot * width, 0, width, stream);

@@ -91,7 +91,7 @@ typedef struct fp_gpu_span {
  * group of chunks with this dictionary, at a multiple of 16. 48 bytes. */
 typedef struct fp_gpu_group {
     uint64_t image;              /* lengths by class, then tokens (image.h), 16-byte aligned */
-    uint64_t cold;               /* rows of all 2^b codes, as long as the kernel's longest; HOT and FAR */
+    uint64_t cold;               /* the plane of rows as long as the kernel's longest; HOT and FAR */
     uint32_t image_bytes;        /* whole 16-byte units */
     uint32_t slots, near, split; /* as in fp_gpu_image */
     uint32_t staging;            /* FP_GPU_STAGING of the largest batch */
