@@ -94,6 +94,7 @@ fastpair_status fp_column_dict_open(const uint8_t *block, uint64_t available, co
         fp_dict_read(block, available, file->alignment, position, allocator, &dictionary->dict, error);
     if (status) return status;
     dictionary->entry = (fp_dict_entry){position, fp_load64(block + 8), 0};
+    dictionary->checksum = fp_load64(block + 64);
     status = check_dict_gaps(&dictionary->dict, block, file->alignment, position, error);
     *table_bytes += 18ull << dictionary->dict.code_bits; /* a 16-byte row and two lengths a code */
     if (!status && *table_bytes > fp_table_limit(image_bytes))

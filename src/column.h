@@ -11,6 +11,7 @@ typedef struct fp_column_dict {
     fp_decoder *decoder;
     uint8_t *length_of_code; /* 2^b entries; 0 for codes that have no token, unlike in the decoder's tables */
     fp_dict_entry entry;     /* where its block is, and the tokens in use */
+    uint64_t checksum;       /* of the block's section: right, but others may have the same */
 } fp_column_dict;
 
 struct fastpair_column {

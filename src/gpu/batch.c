@@ -28,26 +28,36 @@ void fastpair_gpu_batch_free(fastpair_gpu_batch *batch) {
     fp_release(&allocator, batch);
 }
 
+/* Distinct dictionaries by their checksums: a file may have a hundred thousand of them. */
+typedef struct dict_index {
+    uint32_t *
+        entries; /* number of a dictionary plus one, in the first place from its checksum on that was free; 0: free */
+    uint64_t mask; /* twice as many places as dictionaries, or more: a power of two, less one */
+} dict_index;
+
+static int same_dict(const fp_column_dict *one, const fp_column_dict *other) {
+    const fp_dict *a = &one->dict, *b = &other->dict;
+    if (one->checksum != other->checksum) return 0;
+    return a == b ||
+           (a->code_bits == b->code_bits && a->code_slots == b->code_slots && a->run_count == b->run_count &&
+            a->bytes_size == b->bytes_size && a->class_shift == b->class_shift &&
+            a->hot_slots == b->hot_slots && memcmp(a->runs, b->runs, a->run_count * sizeof *a->runs) == 0 &&
+            memcmp(a->bytes, b->bytes, (size_t)a->bytes_size) == 0);
+}
+
 /* The number of a dictionary among the distinct ones; adds it if it is new. The same block bytes are the same dictionary. */
-static uint32_t dict_number(fastpair_gpu_batch *batch, const fp_column_dict *wanted) {
-    const fp_dict *dict = &wanted->dict;
-    for (uint64_t i = 0; i < batch->dict_count; i++) {
-        const fp_dict *other = &batch->dicts[i]->dict;
-        if (other == dict) return (uint32_t)i;
-        if (other->code_bits == dict->code_bits && other->code_slots == dict->code_slots &&
-            other->run_count == dict->run_count && other->bytes_size == dict->bytes_size &&
-            other->class_shift == dict->class_shift && other->hot_slots == dict->hot_slots &&
-            memcmp(other->runs, dict->runs, dict->run_count * sizeof *dict->runs) == 0 &&
-            memcmp(other->bytes, dict->bytes, (size_t)dict->bytes_size) == 0)
-            return (uint32_t)i;
-    }
+static uint32_t dict_number(fastpair_gpu_batch *batch, dict_index *index, const fp_column_dict *wanted) {
+    uint64_t at = wanted->checksum & index->mask;
+    for (uint32_t entry; (entry = index->entries[at]); at = (at + 1) & index->mask)
+        if (same_dict(batch->dicts[entry - 1], wanted)) return entry - 1;
     batch->dicts[batch->dict_count] = wanted;
-    return (uint32_t)batch->dict_count++;
+    index->entries[at] = (uint32_t)++batch->dict_count;
+    return index->entries[at] - 1;
 }
 
 /* Lists columns, chunks and dictionaries; output offsets and row slots. */
 static void collect(fastpair_gpu_batch *batch, const fastpair_column *const *columns,
-                    const uint64_t *device_images) {
+                    const uint64_t *device_images, dict_index *index) {
     const fp_column_dict *dict = NULL;
     uint32_t number = 0;
     uint64_t next = 0;
@@ -73,7 +83,7 @@ static void collect(fastpair_gpu_batch *batch, const fastpair_column *const *col
             if (!chunk->coded) continue;
             /* Chunk after chunk has the same one: what is known need not be compared again. */
             if (dict != &column->dictionaries[chunk->dictionary])
-                number = dict_number(batch, dict = &column->dictionaries[chunk->dictionary]);
+                number = dict_number(batch, index, dict = &column->dictionaries[chunk->dictionary]);
             placed->group = number;
         }
     }
@@ -130,7 +140,12 @@ static fastpair_status lay_out(fastpair_gpu_batch *batch, const fastpair_column 
     batch->dicts = fp_allocate(allocator, dicts, sizeof *batch->dicts);
     if (!batch->columns || !batch->chunks || !batch->dicts)
         return fp_fail_memory(error, batch->chunk_count * sizeof *batch->chunks);
-    collect(batch, columns, options->device_images);
+    dict_index index = {.mask = 1};
+    while (index.mask < 2 * dicts) index.mask = 2 * index.mask + 1;
+    index.entries = fp_allocate_zero(allocator, index.mask + 1, sizeof *index.entries);
+    if (!index.entries) return fp_fail_memory(error, (index.mask + 1) * sizeof *index.entries);
+    collect(batch, columns, options->device_images, &index);
+    fp_release(allocator, index.entries);
     uint32_t kernel = options->kernel ? fp_kernel_find(options->kernel) : FP_KERNELS;
     if (options->kernel && kernel == FP_KERNELS)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
