@@ -29,7 +29,7 @@ endif()
 
 if(kernel_flags)
   set(FASTPAIR_KERNEL_FATBIN ${PROJECT_BINARY_DIR}/kernels/kernels.fatbin)
-  # The library's objects wait for this file: nvcc 11.2 and later compile for all architectures at once, to the same bytes.
+  # The library's objects wait for this file: an nvcc that knows --threads compiles for all architectures at once, to the same bytes.
   execute_process(COMMAND ${FASTPAIR_NVCC} --help OUTPUT_VARIABLE nvcc_help ERROR_QUIET)
   set(at_once "")
   if(nvcc_help MATCHES "--threads")

@@ -137,7 +137,7 @@ static fastpair_status go_back(fastpair_writer *writer, fp_group *group, uint32_
     return FASTPAIR_OK;
 }
 
-/* Trains a model on a unit. *size is what the unit takes with it, the dictionary's cost spread over the units to come. */
+/* Trains a model on a unit. *size is what the unit takes with it, and *dictionary the bytes of its tokens. */
 static fastpair_status train_on(fastpair_writer *writer, const fp_unit *unit, fp_regime *regime,
                                 uint64_t *size, uint64_t *dictionary, fastpair_error *error) {
     const fastpair_allocator *allocator = &writer->settings.allocator;

@@ -124,8 +124,8 @@ static block_plan plan_blocks(const fastpair_gpu *gpu, const fp_kernel *kernel, 
 static uint32_t greater(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 /* Teams of blocks. As many as there are dictionaries, so that most blocks need one or two; more if chunks are many, as each
- * block then goes through fewer of them; but where tokens come from global memory, neighbours that read the same codes at
- * the same time help each other (HOT), or a block's batches each other (FAR). Measured: docs/kernels.md. */
+ * block then goes through fewer of them, but not with HOT, which loses more by it; with FAR every block is a team.
+ * Measured: docs/kernels.md. */
 static uint32_t count_teams(fp_gpu_home home, uint32_t groups, uint32_t spans) {
     if (home == FP_GPU_FAR) return UINT32_MAX;
     return home == FP_GPU_HOT ? groups : greater(groups, spans / SPANS_A_TEAM);
@@ -207,6 +207,11 @@ static fp_cu_result launch_prefix(const fastpair_gpu *gpu, span_launch *making, 
                               stream, &parameters, NULL);
 }
 
+static void start_anew(span_launch *making) {
+    making->groups = making->image = making->staging = 0;
+    making->launched.span_count = making->launched.batches = 0;
+}
+
 /* Launches what has been put together, and starts anew. */
 static fp_cu_result launch_spans(const fastpair_gpu *gpu, span_launch *making, fp_cu_stream stream) {
     fp_cu_result result = 0;
@@ -216,8 +221,7 @@ static fp_cu_result launch_spans(const fastpair_gpu *gpu, span_launch *making, f
         divide_blocks(&making->launched, kernel->home, making->groups, plan.resident);
         result = launch_prefix(gpu, making, &plan, stream);
     }
-    making->groups = making->image = making->staging = 0;
-    making->launched.span_count = making->launched.batches = 0;
+    start_anew(making);
     return result;
 }
 
@@ -227,10 +231,9 @@ static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint64_t o
     fp_cu_result result = 0;
     span_launch making;
     making.kernel = batch->groups[of].kernel;
-    making.groups = making.image = making.staging = 0;
     making.launched.status = parameters->status;
     making.launched.groups = batch->device_memory + batch->group_table;
-    making.launched.span_count = making.launched.batches = 0;
+    start_anew(&making);
     for (uint64_t g = of; g < batch->group_count && !result; g++) {
         const fp_batch_group *group = &batch->groups[g];
         if (group->kernel != making.kernel) continue;
