@@ -23,17 +23,52 @@ struct column {
     uint64_t bytes;              /* decoded */
 };
 
-/* How many of the most frequent tokens files have first: if not all fit into 160 KiB of halves, as many as fit into 144. */
-static uint32_t column_hot(const column *c, const std::vector<uint32_t> &order) {
-    uint32_t half = c->longest > 8 ? 8 : 4, hot = 0, bytes = 0;
-    for (uint32_t id : order) {
-        bytes += c->lengths[id] > half ? 2 * half : half;
-        hot += bytes <= 144 << 10;
-    }
-    return bytes <= 160 << 10 ? 0 : hot;
+/* Bytes that a token takes in shared memory. */
+static uint64_t column_near(const column *c, uint32_t id) {
+    uint32_t half = c->longest > 8 ? 8 : 4;
+    return c->lengths[id] > half ? 2 * half : half;
 }
 
-/* Numbers the codes as files do (docs/format.md): the `hot` most frequent ones first, by length inside each
+/* How many bytes of tokens files have first in large dictionaries, as in src/dict.c: what 24 buffers for the largest batch
+ * of 256 codes leave free. */
+static uint64_t column_hot_bytes(const column *c) {
+    uint64_t largest = 0;
+    for (size_t i = 0; i < c->codes.size(); i += 256) {
+        uint64_t bytes = 0;
+        for (size_t j = i; j < std::min(i + 256, c->codes.size()); j++) bytes += c->lengths[c->codes[j]];
+        largest = std::max(largest, bytes);
+    }
+    int64_t room = (226 << 10) - 24 * (int64_t)(largest + 142 + 512);
+    return c->longest <= 8 ? 144 << 10
+                           : (uint64_t)std::min<int64_t>(160 << 10, std::max<int64_t>(96 << 10, room));
+}
+
+/* How many of the tokens, which are in order, are within so many bytes; `codes` is how often they occur. */
+static uint32_t column_within(const column *c, const std::vector<uint32_t> &order,
+                              const std::vector<uint64_t> &counts, uint64_t bytes, uint64_t *codes) {
+    uint32_t hot = 0;
+    uint64_t taken = 0;
+    *codes = 0;
+    for (uint32_t id : order)
+        if ((taken += column_near(c, id)) <= bytes) hot++, *codes += counts[id];
+    return hot;
+}
+
+/* How many tokens files have first; 0 if all fit into 160 KiB. Sorts them by how often they are read for the room they
+ * take. */
+static uint32_t column_hot(const column *c, std::vector<uint32_t> &order,
+                           const std::vector<uint64_t> &counts) {
+    uint64_t codes, hot_codes;
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+        return counts[a] * column_near(c, b) > counts[b] * column_near(c, a);
+    });
+    uint32_t all = column_within(c, order, counts, UINT64_MAX, &codes);
+    if (column_within(c, order, counts, 160 << 10, &hot_codes) == all) return 0;
+    uint32_t hot = column_within(c, order, counts, column_hot_bytes(c), &hot_codes);
+    return hot_codes * 2 < codes ? column_within(c, order, counts, 160 << 10, &hot_codes) : hot;
+}
+
+/* Numbers the codes as files do (docs/format.md): `hot` of them first, by length inside each
  * part, classes at multiples of the group size, then by frequency; with no more bits than that takes. */
 static bool column_order(column *c, uint32_t hot) {
     std::vector<uint64_t> counts(c->slots);
@@ -43,7 +78,7 @@ static bool column_order(column *c, uint32_t hot) {
         if (counts[i] || c->lengths[i] == 1) order.push_back(i);
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
-    if (hot == AS_FILES) hot = column_hot(c, order);
+    if (hot == AS_FILES) hot = column_hot(c, order, counts);
     for (size_t i = hot; hot && i < order.size(); i++) cold[order[i]] = 1;
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
         return cold[a] != cold[b] ? cold[a] < cold[b] : c->lengths[a] < c->lengths[b];

@@ -1,0 +1,128 @@
+/* test_dict.c - numbering: which tokens are in the hot part of a large dictionary, and that runs lie where files have
+ * them. */
+#include "check.h"
+#include "dict.h"
+
+#define KIB 1024u
+
+static fastpair_allocator allocator;
+static uint64_t random_state;
+static fp_tokens tokens;
+static uint64_t counts[FP_MAX_TOKENS];
+static uint32_t code_of_id[FP_MAX_TOKENS];
+
+/* The single bytes and tokens of any length, up to `count`; each occurs `least` to `most` times. */
+static void make_tokens(uint32_t count, uint32_t max_token, uint64_t least, uint64_t most) {
+    fp_tokens_free(&tokens, &allocator);
+    if (fp_tokens_create(&tokens, max_token, &allocator, NULL)) abort();
+    while (tokens.count < count) {
+        uint8_t bytes[16];
+        uint64_t first = check_random(&random_state), second = check_random(&random_state);
+        memcpy(bytes, &first, 8);
+        memcpy(bytes + 8, &second, 8);
+        fp_tokens_add(&tokens, bytes, 3 + (uint32_t)(check_random(&random_state) % (max_token - 2)));
+    }
+    for (uint32_t id = 0; id < count; id++)
+        counts[id] = least + check_random(&random_state) % (most - least + 1);
+}
+
+static uint64_t near_bytes(uint32_t id) {
+    return tokens.lengths[id] > tokens.max_token / 2 ? tokens.max_token : tokens.max_token / 2;
+}
+
+/* Numbers the tokens; checks what holds for every numbering; returns the bytes of the hot part, 0 if there is none. */
+static uint64_t number(fp_hot_wish hot, fp_dict *dict) {
+    uint64_t bytes = 0;
+    uint32_t seen = 0;
+    if (fp_dict_order(&tokens, counts, 0, hot, FASTPAIR_CODEC_ONPAIR, 0, &allocator, dict, code_of_id, NULL))
+        abort();
+    CHECK_EQ(dict->tokens, tokens.count);
+    CHECK(dict->code_slots <= 1u << dict->code_bits);
+    for (uint32_t r = 0; r < dict->run_count; r++) {
+        const fp_run *run = &dict->runs[r];
+        CHECK_EQ(run->first_code % (1u << dict->class_shift), 0);
+        CHECK(run->first_code >= dict->hot_slots || run->first_code + run->count <= dict->hot_slots);
+        seen += run->count;
+    }
+    CHECK_EQ(seen, tokens.count);
+    for (uint32_t id = 0; id < tokens.count; id++)
+        if (code_of_id[id] < dict->hot_slots) bytes += near_bytes(id);
+    return bytes;
+}
+
+/* No token outside is read more often for its room than one inside. */
+static void check_density(const fp_dict *dict) {
+    uint32_t worst_inside = FP_NO_CODE, best_outside = FP_NO_CODE;
+    for (uint32_t id = 0; id < tokens.count; id++) {
+        uint32_t *best = code_of_id[id] < dict->hot_slots ? &worst_inside : &best_outside;
+        int is_inside = best == &worst_inside;
+        if (*best == FP_NO_CODE) *best = id;
+        uint64_t this_one = counts[id] * near_bytes(*best), that = counts[*best] * near_bytes(id);
+        if (is_inside ? this_one < that : this_one > that) *best = id;
+    }
+    CHECK(worst_inside != FP_NO_CODE && best_outside != FP_NO_CODE);
+    CHECK(counts[best_outside] * near_bytes(worst_inside) <= counts[worst_inside] * near_bytes(best_outside));
+}
+
+/* The hot part is as large as said, but for one token. */
+static void check_hot(fp_hot_wish hot, uint64_t expected) {
+    fp_dict dict;
+    uint64_t bytes = number(hot, &dict);
+    CHECK(bytes <= expected && bytes + tokens.max_token > expected);
+    check_density(&dict);
+    fp_dict_free(&dict, &allocator);
+}
+
+static void test_sizes(void) {
+    /* A few tokens make most codes. */
+    make_tokens(40000, 16, 1, 20);
+    for (uint32_t id = 256; id < 2256; id++) counts[id] = 5000;
+    check_hot((fp_hot_wish){0}, 128 * KIB);
+    check_hot((fp_hot_wish){.batch_codes = 256, .batch_bytes = 4096}, 226 * KIB - 24 * (4096 + 142 + 512));
+    check_hot((fp_hot_wish){.batch_codes = 256, .batch_bytes = 3000}, 226 * KIB - 24 * (3000 + 142 + 512));
+    check_hot((fp_hot_wish){.batch_codes = 256, .batch_bytes = 1000}, 160 * KIB);
+    check_hot((fp_hot_wish){.batch_codes = 1024, .batch_bytes = 16384}, 226 * KIB - 6 * (16384 + 142 + 2048));
+    check_hot((fp_hot_wish){.batch_codes = 32, .batch_bytes = 512}, 96 * KIB);
+    /* All occur as often: most codes are cold, whatever the size. */
+    make_tokens(40000, 16, 7, 7);
+    check_hot((fp_hot_wish){.batch_codes = 256, .batch_bytes = 4096}, 160 * KIB);
+    /* Short tokens. */
+    make_tokens(50000, 8, 1, 20);
+    for (uint32_t id = 256; id < 2256; id++) counts[id] = 5000;
+    check_hot((fp_hot_wish){.batch_codes = 256, .batch_bytes = 2000}, 144 * KIB);
+}
+
+static void test_wishes(void) {
+    fp_dict dict;
+    make_tokens(40000, 16, 1, 1000000);
+    CHECK_EQ(number((fp_hot_wish){.codes = FASTPAIR_NO_HOT_CODES}, &dict), 0);
+    CHECK_EQ(dict.hot_slots, 0);
+    fp_dict_free(&dict, &allocator);
+
+    /* So many, and the most frequent ones, whatever room they take. */
+    CHECK(number((fp_hot_wish){.codes = 1000, .batch_codes = 256, .batch_bytes = 4096}, &dict) > 0);
+    uint64_t least_inside = UINT64_MAX, most_outside = 0, inside = 0;
+    for (uint32_t id = 0; id < tokens.count; id++) {
+        int is_inside = code_of_id[id] < dict.hot_slots;
+        inside += (uint64_t)is_inside;
+        if (is_inside && counts[id] < least_inside) least_inside = counts[id];
+        if (!is_inside && counts[id] > most_outside) most_outside = counts[id];
+    }
+    CHECK_EQ(inside, 1000);
+    CHECK(least_inside >= most_outside);
+    fp_dict_free(&dict, &allocator);
+
+    /* What shared memory can hold whole has no hot part: 9000 tokens of at most 16 bytes are 141 KiB. */
+    make_tokens(9000, 16, 1, 1000);
+    CHECK_EQ(number((fp_hot_wish){.batch_codes = 256, .batch_bytes = 4096}, &dict), 0);
+    CHECK_EQ(dict.hot_slots, 0);
+    fp_dict_free(&dict, &allocator);
+}
+
+int main(void) {
+    CHECK_EQ(fp_allocator_resolve(NULL, &allocator, NULL), FASTPAIR_OK);
+    test_sizes();
+    test_wishes();
+    fp_tokens_free(&tokens, &allocator);
+    return check_done();
+}
