@@ -29,20 +29,6 @@ static uint64_t column_near(const column *c, uint32_t id) {
     return c->lengths[id] > half ? 2 * half : half;
 }
 
-/* How many bytes of tokens files have first in large dictionaries, as in src/dict.c: what 24 buffers for the largest batch
- * of 256 codes leave free. */
-static uint64_t column_hot_bytes(const column *c) {
-    uint64_t largest = 0;
-    for (size_t i = 0; i < c->codes.size(); i += 256) {
-        uint64_t bytes = 0;
-        for (size_t j = i; j < std::min(i + 256, c->codes.size()); j++) bytes += c->lengths[c->codes[j]];
-        largest = std::max(largest, bytes);
-    }
-    int64_t room = (226 << 10) - 24 * (int64_t)(largest + 142 + 512);
-    return c->longest <= 8 ? 144 << 10
-                           : (uint64_t)std::min<int64_t>(160 << 10, std::max<int64_t>(96 << 10, room));
-}
-
 /* How many of the tokens, which are in order, are within so many bytes; `codes` is how often they occur. */
 static uint32_t column_within(const column *c, const std::vector<uint32_t> &order,
                               const std::vector<uint64_t> &counts, uint64_t bytes, uint64_t *codes) {
@@ -54,8 +40,8 @@ static uint32_t column_within(const column *c, const std::vector<uint32_t> &orde
     return hot;
 }
 
-/* How many tokens files have first; 0 if all fit into 160 KiB. Sorts them by how often they are read for the room they
- * take. */
+/* How many tokens files have first, as in src/dict.c; 0 if all fit into 160 KiB. Sorts them by how often they are read
+ * for the room they take. */
 static uint32_t column_hot(const column *c, std::vector<uint32_t> &order,
                            const std::vector<uint64_t> &counts) {
     uint64_t codes, hot_codes;
@@ -64,8 +50,9 @@ static uint32_t column_hot(const column *c, std::vector<uint32_t> &order,
     });
     uint32_t all = column_within(c, order, counts, UINT64_MAX, &codes);
     if (column_within(c, order, counts, 160 << 10, &hot_codes) == all) return 0;
-    uint32_t hot = column_within(c, order, counts, column_hot_bytes(c), &hot_codes);
-    return hot_codes * 2 < codes ? column_within(c, order, counts, 160 << 10, &hot_codes) : hot;
+    uint32_t hot = column_within(c, order, counts, 136 << 10, &hot_codes);
+    return hot_codes < codes - codes / 100 * 22 ? column_within(c, order, counts, 160 << 10, &hot_codes)
+                                                : hot;
 }
 
 /* Numbers the codes as files do (docs/format.md): `hot` of them first, by length inside each

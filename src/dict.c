@@ -47,28 +47,14 @@ static uint32_t place_runs(fp_dict *dict, const ranked *list, uint32_t count, ui
     return next;
 }
 
-/* Shared memory of a GPU's multiprocessor, some 227 KiB. A dictionary of up to NEAR_BYTES is kept there whole. */
-#define NEAR_BYTES (160u << 10)
-
-/* Of a larger one the hot part is as large as buffers leave room for. So many codes in buffers, and no more, keep a
- * multiprocessor busy: on an H200, of hot parts from 80 to 160 KiB, this one is within 1 % of the best on twelve columns,
- * where one size for all loses up to 5 %. Unless most codes are cold: then there is enough to wait for anyhow. */
-#define SHARED_BYTES  (226u << 10)
-#define BUFFERED      (24 * 256u)
-#define LEAST_HOT     (96u << 10)
-#define MOST_HOT      (160u << 10)
-#define HOT_UNKNOWN   (128u << 10)
-#define HOT_SHORT     (144u << 10) /* tokens of at most 8 bytes, which other kernels decode */
-#define BATCH_ALIGNED 142u         /* what a buffer has beyond its bytes */
-
-static uint64_t hot_bytes(fp_hot_wish hot, uint32_t max_token) {
-    if (max_token <= 8) return HOT_SHORT;
-    if (!hot.batch_bytes) return HOT_UNKNOWN;
-    uint64_t batch = hot.batch_bytes + BATCH_ALIGNED + 2 * hot.batch_codes;
-    uint64_t buffers = batch * BUFFERED / hot.batch_codes, room = 0;
-    if (buffers < SHARED_BYTES) room = SHARED_BYTES - buffers;
-    return room < LEAST_HOT ? LEAST_HOT : room > MOST_HOT ? MOST_HOT : room;
-}
+/* Shared memory of a GPU's multiprocessor: a dictionary of up to NEAR_BYTES is kept there whole, of a larger one
+ * HOT_BYTES; the rest of some 220 KiB is for what is being decoded. MOST_HOT_BYTES if many codes are cold even so: then
+ * there is enough under way anyhow. (H200, ten files of OnPair-16, of sizes from 96 to 160 KiB: within 2 % of the best on
+ * nine, 3 % on one. One size for all, 144 KiB, is 8 % off on one.) */
+#define NEAR_BYTES     (160u << 10)
+#define HOT_BYTES      (136u << 10)
+#define MOST_HOT_BYTES (160u << 10)
+#define MANY_COLD      22u /* of 100 */
 
 /* Bytes there: first halves of tokens, and second halves of those that have one. */
 static uint32_t near_bytes(uint32_t length, uint32_t max_token) {
@@ -95,19 +81,19 @@ static uint64_t mark_beyond(ranked *list, uint32_t count, uint64_t bytes) {
 }
 
 /* Marks what is not in the hot part. Returns whether there is one. */
-static int mark_cold(ranked *list, uint32_t count, uint32_t max_token, fp_hot_wish hot) {
+static int mark_cold(ranked *list, uint32_t count, uint32_t hot_codes) {
     uint64_t near = 0, codes = 0;
     for (uint32_t i = 0; i < count; i++) {
         near += list[i].near;
         codes += list[i].count;
     }
-    if (hot.codes == FASTPAIR_NO_HOT_CODES || hot.codes >= count || (!hot.codes && near <= NEAR_BYTES))
+    if (hot_codes == FASTPAIR_NO_HOT_CODES || hot_codes >= count || (!hot_codes && near <= NEAR_BYTES))
         return 0;
-    qsort(list, count, sizeof *list, hot.codes ? by_frequency : by_density);
-    if (hot.codes)
-        for (uint32_t i = 0; i < count; i++) list[i].cold = i >= hot.codes;
-    else if (mark_beyond(list, count, hot_bytes(hot, max_token)) * 2 < codes)
-        mark_beyond(list, count, MOST_HOT);
+    qsort(list, count, sizeof *list, hot_codes ? by_frequency : by_density);
+    if (hot_codes)
+        for (uint32_t i = 0; i < count; i++) list[i].cold = i >= hot_codes;
+    else if (mark_beyond(list, count, HOT_BYTES) < codes - codes / 100 * MANY_COLD)
+        mark_beyond(list, count, MOST_HOT_BYTES);
     return 1;
 }
 
@@ -178,9 +164,10 @@ static void spread_over_banks(const fp_dict *dict, ranked *list, neighbours *pla
     for (uint32_t i = 0; i < count; i++) spread_neighbours(list, &places[i], load);
 }
 
-fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, int only_used, fp_hot_wish hot,
-                              fastpair_codec codec, uint64_t seed, const fastpair_allocator *allocator,
-                              fp_dict *dict, uint32_t *code_of_id, fastpair_error *error) {
+fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, int only_used,
+                              uint32_t hot_codes, fastpair_codec codec, uint64_t seed,
+                              const fastpair_allocator *allocator, fp_dict *dict, uint32_t *code_of_id,
+                              fastpair_error *error) {
     *dict = (fp_dict){.codec = codec, .max_token = tokens->max_token, .order = 1, .seed = seed};
     ranked *list = fp_allocate(allocator, tokens->count, sizeof *list);
     /* A hot and a cold run for each length is the most there can be. */
@@ -200,7 +187,7 @@ fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, i
         list[count++] = (ranked){counts[id], id, 0, tokens->lengths[id], near};
         dict->bytes_size += tokens->lengths[id];
     }
-    int has_hot = mark_cold(list, count, tokens->max_token, hot);
+    int has_hot = mark_cold(list, count, hot_codes);
     number_codes(dict, list, count);
     if (has_hot && dict->code_slots > 1u << dict->code_bits) {
         /* Two parts waste up to twice as many codes: more than there are, if training did not know of them. */

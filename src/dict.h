@@ -36,22 +36,16 @@ static inline int fp_reserves_hot(uint32_t hot_codes, uint32_t code_bits, uint32
     return code_bits >= 15 || (code_bits == 14 && max_token > 8);
 }
 
-/* What decides how large the hot part of a large dictionary is. A GPU keeps it in shared memory, beside buffers for
- * batches that are being decoded. */
-typedef struct fp_hot_wish {
-    uint32_t codes;       /* hot_codes of fastpair_compress_options */
-    uint32_t batch_codes; /* codes of a batch, and the bytes of the largest one; bytes 0: not known */
-    uint32_t batch_bytes;
-} fp_hot_wish;
-
 /* Numbers tokens. `counts[id]` is how often each id occurs in the data at hand (frequency order inside a class, but
  * for neighbours).
  * With `only_used`, ids whose count is 0 get no code and the code width shrinks to what is left; otherwise every
- * token gets one. Class shift is fp_class_shift of the resulting width. `code_of_id` (tokens->count entries) gets
- * each id's code; FP_NO_CODE for those without one. At least one token must be numbered. */
-fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, int only_used, fp_hot_wish hot,
-                              fastpair_codec codec, uint64_t seed, const fastpair_allocator *allocator,
-                              fp_dict *dict, uint32_t *code_of_id, fastpair_error *error);
+ * token gets one. `hot_codes` is as in fastpair_compress_options. Class shift is fp_class_shift of the resulting
+ * width. `code_of_id` (tokens->count entries) gets each id's code; FP_NO_CODE for those without one. At least one
+ * token must be numbered. */
+fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, int only_used,
+                              uint32_t hot_codes, fastpair_codec codec, uint64_t seed,
+                              const fastpair_allocator *allocator, fp_dict *dict, uint32_t *code_of_id,
+                              fastpair_error *error);
 void fp_dict_free(fp_dict *dict, const fastpair_allocator *allocator);
 
 /* The dictionary block of docs/format.md: its size for an alignment, and its bytes. */

@@ -99,9 +99,8 @@ static fastpair_status number_by_sample(fastpair_dictionary *model, const fp_sam
         for (uint64_t i = 0; i < sample->pieces; i++) offsets[i + 1] = offsets[i] + sample->lengths[i];
         uint64_t codes = fp_parse_rows(model->matcher, sample->bytes, offsets, sample->pieces, ids);
         for (uint64_t i = 0; i < codes; i++) counts[ids[i]]++;
-        status =
-            fp_dict_order(&model->tokens, counts, 0, (fp_hot_wish){.codes = hot_codes}, model->choice.codec,
-                          model->seed, allocator, &model->dict, model->code_of_id, error);
+        status = fp_dict_order(&model->tokens, counts, 0, hot_codes, model->choice.codec, model->seed,
+                               allocator, &model->dict, model->code_of_id, error);
     }
     fp_release(allocator, counts);
     fp_release(allocator, offsets);

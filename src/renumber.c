@@ -8,28 +8,10 @@
 /* Narrow numberings that leave out unused bytes are given up after this many surprises. */
 #define MOST_RENUMBERINGS 4
 
-#define LEAST_BATCH 256u
-
-/* Bytes of the largest batch of `codes` codes in jobs[from .. to). */
-static uint32_t largest_batch(const fastpair_writer *writer, uint32_t from, uint32_t to, uint32_t codes) {
-    const uint8_t *lengths = fp_writer_model(writer)->tokens.lengths;
-    uint32_t largest = 0;
-    for (uint32_t j = from; j < to; j++) {
-        const fp_job *job = &writer->jobs[j];
-        for (uint64_t at = 0; at < job->codes; at += codes) {
-            uint64_t end = at + codes < job->codes ? at + codes : job->codes;
-            uint32_t bytes = 0;
-            for (uint64_t i = at; i < end; i++) bytes += lengths[job->ids[i]];
-            if (bytes > largest) largest = bytes;
-        }
-    }
-    return largest;
-}
-
 /* Numbers the model's tokens by `counts`. Unless they are all the column has, tokens that do not occur keep a code too, so
  * that later chunks find every byte; but not if leaving them out makes codes narrower. */
-static fastpair_status number_tokens(const fastpair_writer *writer, const uint64_t *counts, fp_hot_wish hot,
-                                     int whole, fp_numbering *numbering, fastpair_error *error) {
+static fastpair_status number_tokens(const fastpair_writer *writer, const uint64_t *counts, int whole,
+                                     fp_numbering *numbering, fastpair_error *error) {
     const fp_settings *settings = &writer->settings;
     const fastpair_dictionary *model = fp_writer_model(writer);
     if (settings->dictionary) {
@@ -47,8 +29,8 @@ static fastpair_status number_tokens(const fastpair_writer *writer, const uint64
         numbering->owns_dict = 1;
         fastpair_status status =
             /* Whoever encodes has a model, trained or given. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
-            fp_dict_order(&model->tokens, counts, only_used, hot, model->choice.codec, model->seed,
-                          &settings->allocator, &numbering->dict, numbering->code_of_id, error);
+            fp_dict_order(&model->tokens, counts, only_used, settings->hot_codes, model->choice.codec,
+                          model->seed, &settings->allocator, &numbering->dict, numbering->code_of_id, error);
         if (status) return status;
         if (whole || (attempt == 0 && !only_used) || attempt == 2) break;
         if (attempt == 0) narrow_bits = numbering->dict.code_bits;
@@ -99,11 +81,7 @@ fastpair_status fp_adopt_numbering(fastpair_writer *writer, uint32_t from, uint3
         memcpy(counts, writer->regimes.present.counts, ids * sizeof *counts);
         for (uint32_t j = from; j < to; j++)
             for (uint32_t id = 0; id < ids; id++) counts[id] += writer->jobs[j].counts[id];
-        /* GPUs decode no fewer codes at a time than LEAST_BATCH, however small batches are. */
-        fp_hot_wish hot = {settings->hot_codes, settings->batch_codes, 0};
-        if (hot.batch_codes < LEAST_BATCH) hot.batch_codes = LEAST_BATCH;
-        hot.batch_bytes = largest_batch(writer, from, to, hot.batch_codes);
-        status = number_tokens(writer, counts, hot, whole, numbering, error);
+        status = number_tokens(writer, counts, whole, numbering, error);
     }
     for (uint32_t j = from; j < to && !status; j++)
         saved += fp_chunk_saving(&writer->jobs[j], numbering->dict.code_bits, settings->batch_codes);

@@ -214,11 +214,21 @@ static void check_late_begin(const emulated_variant *variant) {
     case_free(&c);
 }
 
+static bool has_lengths(const kernel_case *c) {
+    for (uint32_t i = 1; i < c->count; i++)
+        if (c->lengths[c->codes[i]] != c->lengths[c->codes[0]]) return true;
+    return false;
+}
+
 /* A dictionary that is not the one the column was made with, or that promises shorter tokens than it has. */
 static void check_wrong_dictionary(const emulated_variant *variant) {
     kernel_case c;
     case_image image;
     make_victim(variant, &c);
+    while (!has_lengths(&c)) { /* two tokens may well be of one length */
+        case_free(&c);
+        make_victim(variant, &c);
+    }
     case_layout layout = draw_layout(variant);
     case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
     uint32_t expected = FP_GPU_BAD_SIDECAR, fewer = c.slots;
@@ -242,7 +252,8 @@ static void check_wrong_dictionary(const emulated_variant *variant) {
         if (variant->code_bits) {
             fewer = 1u << FP_GPU_CLASS_SHIFT(variant->code_bits);
             image.group->slots = image.group->near = image.group->split = fewer;
-            memset(lengths + 1, 0xff, length_bytes - 1); /* all classes but the first two */
+            lengths[0] |= 0xf0; /* all classes but the first */
+            memset(lengths + 1, 0xff, length_bytes - 1);
         }
         expected = FP_GPU_BAD_CODE;
         break;

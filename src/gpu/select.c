@@ -110,8 +110,8 @@ static uint32_t select_assembled(const fp_column_shape *shape, const fastpair_gp
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         if (!fp_kernel_is_assembled(kernel) || (use_sidecar && !serves(kernel, shape))) continue;
-        /* Tokens of up to 8 bytes are never better off in rows of 16, but where there is nothing else. */
-        if (kernel->max_token == 16 && shape->max_length <= 8 && kernel->code_bits > 8) continue;
+        /* Tokens of up to 8 bytes are never better off in rows of 16. */
+        if (kernel->max_token == 16 && shape->max_length <= 8) continue;
         fp_assembled_plan plan = fp_plan_assembled(kernel, shape, gpu);
         if (plan.warps < FEWEST_WARPS) continue;
         uint32_t rate = estimate(kernel, shape, &plan);
