@@ -10,7 +10,7 @@
 #include "tpch.h"
 
 #define ADDRESSES 5 /* the kind of rows that fills dictionaries of any size */
-/* 2^bits different rows of 1 to 16 bytes, so that codes have so many bits. */
+/* 2^bits different rows of 1 to 16 bytes, or to 8 if tokens are no longer, so that codes have so many bits. */
 #define FEW_OF(bits) (10 + (int)(bits))
 
 /* The GPU with its context current, for a test that has nothing to do without one: it then ends as skipped, or as failed
@@ -52,7 +52,8 @@ static sample make_sample(int kind, uint64_t bytes, const fastpair_compress_opti
             length = fp_tpch_next(&generator, (char *)s.bytes + size);
         else if (kind > FEW_OF(0)) {
             uint64_t which = check_random(&state) % (1u << (kind - FEW_OF(0)));
-            for (length = 0; length < 1 + which * 5 % 16; length++)
+            uint64_t longest = options->max_token == 8 ? 8 : 16;
+            for (length = 0; length < 1 + which * 5 % longest; length++)
                 s.bytes[size + length] = (uint8_t)(which + length * 37);
         } else if (kind == 2) /* short and empty rows */
             for (length = 0; length < check_random(&state) % 5; length++)
