@@ -199,9 +199,11 @@ typedef struct preparation {
 
 static const preparation usual = {3072, 13}, for_bulk = {6144, 8};
 
-/* `size` is what the last `groups` groups decoded to, right before `out`. */
-static void look_up_pages(const preparation *how, const uint8_t *out, const uint8_t *out_end, uint64_t size,
-                          uint64_t groups) {
+/* `size` is what the last `groups` groups decoded to, right before `out`. Always inlined, as gcc 12 leaves calls of
+ * functions out that do nothing but fetch. */
+static inline __attribute__((always_inline)) void look_up_pages(const preparation *how, const uint8_t *out,
+                                                                const uint8_t *out_end, uint64_t size,
+                                                                uint64_t groups) {
     if (size * 2 < groups * FP_DECODE_GROUP * how->long_token) return;
     if ((uint64_t)(out_end - out) < how->ahead + size) return;
     const uint8_t *page = out + how->ahead, *end = page + size;

@@ -96,7 +96,7 @@ FP_INLINE uint64_t readable_blocks(const fp_decode_run *run, uint32_t bits) {
     return blocks < readable ? blocks : readable;
 }
 
-FP_INLINE uint8_t *blocks(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits) {
+FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits) {
     const fp_squeeze *squeeze = decoder->squeeze;
     const unpacker tables = {
         .places = _mm512_loadu_si512(squeeze->places),
@@ -110,6 +110,7 @@ FP_INLINE uint8_t *blocks(const fp_decoder *decoder, const fp_decode_run *run, u
     uint64_t left = readable_blocks(run, bits);
     __m512i greatest = _mm512_setzero_si512();
     block ready[2];
+    uint8_t *out = rest.out;
     if (left) greatest = unpack(&tables, rest.packed, bits, greatest, &ready[0]);
     for (uint32_t now = 0; left; left--, now ^= 1) {
         rest.packed += 8 * bits;
@@ -117,26 +118,27 @@ FP_INLINE uint8_t *blocks(const fp_decoder *decoder, const fp_decode_run *run, u
         if (left > 1) greatest = unpack(&tables, rest.packed, bits, greatest, &ready[now ^ 1]);
 #pragma GCC unroll 8
         for (uint32_t eight = 0; eight < 8; eight++) {
-            __builtin_prefetch((const void *)((uintptr_t)rest.out + ahead), 0, 2);
-            rest.out = eight_tokens(rows, &ready[now], eight, rest.out);
+            __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 2);
+            out = eight_tokens(rows, &ready[now], eight, out);
         }
     }
     /* Lengths of bad codes are those of their classes, at most 8, so that it is early enough to notice them here. */
     __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
-    return rest.groups ? fp_decode_loop_avx2(decoder, &rest) : rest.out;
+    rest.out = out;
+    return rest.groups ? fp_decode_loop_avx2(decoder, &rest) : out;
 }
 
 FP_TARGET uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
     switch (decoder->code_bits) {
-    case 9: return blocks(decoder, run, 9);
-    case 10: return blocks(decoder, run, 10);
-    case 11: return blocks(decoder, run, 11);
-    case 12: return blocks(decoder, run, 12);
-    case 13: return blocks(decoder, run, 13);
-    case 14: return blocks(decoder, run, 14);
-    case 15: return blocks(decoder, run, 15);
-    default: return blocks(decoder, run, 16);
+    case 9: return squeeze_blocks(decoder, run, 9);
+    case 10: return squeeze_blocks(decoder, run, 10);
+    case 11: return squeeze_blocks(decoder, run, 11);
+    case 12: return squeeze_blocks(decoder, run, 12);
+    case 13: return squeeze_blocks(decoder, run, 13);
+    case 14: return squeeze_blocks(decoder, run, 14);
+    case 15: return squeeze_blocks(decoder, run, 15);
+    default: return squeeze_blocks(decoder, run, 16);
     }
 }
 #else
