@@ -69,7 +69,8 @@ static int constant_in_classes(const uint8_t *lengths, uint32_t patterns, uint32
 }
 
 /* Turns lengths by code (there is room for two an entry) into the table that is fastest. Doubled ones gain 0 to 7 % at 12
- * bits and are too large from 14 on. By class, 16-byte rows gain 5 to 10 % at 16 bits, and lose up to 15 % at 14. */
+ * bits and are too large from 14 on. By class, 16-byte rows gain 5 to 10 % at 16 bits, lose
+ * up to 10 % at 15 and up to 15 % at 14. */
 static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_t slots, uint32_t row_bytes) {
     uint32_t patterns = 1u << bits;
     if (bits == 16 && row_bytes == 16 && constant_in_classes(lengths, patterns, FP_CLASS_SHIFT)) {
