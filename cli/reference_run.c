@@ -113,7 +113,7 @@ uint64_t cli_default_sample(fastpair_codec codec, uint32_t code_bits) {
 
 const char *cli_cpu_name(void) {
     switch (fp_cpu_detect()) {
-    case FP_CPU_AVX512: /* runs the same loop */
+    case FP_CPU_AVX512: return "AVX-512";
     case FP_CPU_AVX2: return "AVX2";
     case FP_CPU_X86_64: return "x86-64";
     default: return "portable C";

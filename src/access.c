@@ -146,6 +146,7 @@ typedef struct range_job {
     uint64_t begin, end;   /* decoded bytes of the column */
     uint64_t window;       /* decoded bytes of one task */
     uint64_t byte_tasks;
+    int bulk; /* as fp_decode_codes takes it */
     _Atomic uint64_t nulls;
 } range_job;
 
@@ -168,6 +169,7 @@ static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_
     for (uint64_t number = low; number < column->totals.chunks && column->first_byte[number] < window_end;
          number++) {
         fp_chunk_view view = fp_column_chunk(column, number);
+        view.bulk = job->bulk;
         uint64_t base = column->first_byte[number], size = view.chunk->decoded_bytes;
         uint64_t from = window_begin > base ? window_begin - base : 0;
         uint64_t to = window_end - base < size ? window_end - base : size;
@@ -237,6 +239,13 @@ static uint64_t window_of(uint64_t bytes) {
     return share < LEAST_WINDOW ? LEAST_WINDOW : share > LARGEST_WINDOW ? LARGEST_WINDOW : share;
 }
 
+/* Whether each thread's share is FP_BULK_CODES or more, if tokens are as long as in the whole column. */
+static int is_bulk(const fp_footer *totals, uint64_t bytes, uint32_t threads) {
+    if (!totals->decoded_bytes) return 0;
+    double codes = (double)bytes * (double)totals->codes / (double)totals->decoded_bytes;
+    return codes >= (double)FP_BULK_CODES * (threads ? threads : 1);
+}
+
 fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t first, uint64_t count,
                                        fastpair_destination *destination, uint32_t threads,
                                        fastpair_error *error) {
@@ -250,6 +259,7 @@ fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t f
     if (status) return status;
     uint64_t bytes = job.end - job.begin;
     job.window = window_of(bytes);
+    job.bulk = is_bulk(&column->totals, bytes, threads);
     job.byte_tasks = bytes ? (bytes - 1) / job.window + 1 : 0;
     uint64_t row_tasks = count / WINDOW_ROWS + (count % WINDOW_ROWS != 0);
     status = fp_run_tasks(threads, job.byte_tasks + row_tasks, range_task, &job, error);

@@ -82,8 +82,8 @@ static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first,
     const fp_section *codes = &chunk->sections[FP_SECTION_CODES];
     uint64_t begin = first * chunk->batch_codes, end = last * chunk->batch_codes;
     if (end > chunk->codes) end = chunk->codes;
-    if (fp_decode_codes(view->decoder, view->block + codes->offset, codes->size, begin, end - begin, out,
-                        size) != size)
+    if (fp_decode_codes(view->decoder, view->bulk, view->block + codes->offset, codes->size, begin,
+                        end - begin, out, size) != size)
         return fp_chunk_fault(
             view, FP_SECTION_CODES, 0,
             "codes are not in the dictionary or do not decode to the size the sidecar gives", error);

@@ -14,6 +14,7 @@ typedef struct fp_chunk_view {
     const uint8_t *block;      /* the block's first byte; all block_bytes are there */
     const fp_decoder *decoder; /* of the chunk's dictionary; NULL for a stored chunk */
     uint64_t number;           /* of the chunk in its column, for messages */
+    int bulk;                  /* as fp_decode_codes takes it */
 } fp_chunk_view;
 
 /* No batch decodes to more: 1024 codes of 16 bytes. */

@@ -53,7 +53,7 @@ uint64_t fp_column_find_chunk(const fastpair_column *column, uint64_t row);
 static inline fp_chunk_view fp_column_chunk(const fastpair_column *column, uint64_t number) {
     const fp_chunk *chunk = &column->chunks[number];
     return (fp_chunk_view){chunk, column->image + chunk->position,
-                           chunk->coded ? column->dictionaries[chunk->dictionary].decoder : NULL, number};
+                           chunk->coded ? column->dictionaries[chunk->dictionary].decoder : NULL, number, 0};
 }
 
 /* Checks a chunk's sections from end to end (validate.c): checksums, gaps, row lengths, validity, and for a coded chunk

@@ -16,7 +16,8 @@ fp_cpu_level fp_cpu_detect(void) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2"))
         return FP_CPU_X86_64;
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                   __builtin_cpu_supports("avx512vl")
+                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+                   __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("popcnt")
                ? FP_CPU_AVX512
                : FP_CPU_AVX2;
 #else
@@ -24,14 +25,12 @@ fp_cpu_level fp_cpu_detect(void) {
 #endif
 }
 
-/* The level AVX-512 uses the AVX2 loop. Tried on an Ice Lake server, 12 bits, and refused: lengths by vpermi2b, eight
- * rows of 8 bytes squeezed together by vpcompressb, was up to 10 % faster in long runs but took up to twice the time in
- * calls of a megabyte between other work, as 512-bit instructions change the clock. The same with 256 bits was 5 to
- * 10 % slower, with gathers 40 %, with four 16-byte rows 10 %; streaming stores through a buffer were 10 to 20 % slower
- * than fetching the output's lines, plain copies from a buffer 5 to 10 %. Rows of 8 bytes copied to fixed slots first and
- * squeezed 64 codes later, masks by vpermi2b, was 15 to 20 % faster on the calm machine, 5 to 15 % slower on the loaded one,
- * and needs 512 bits too. No gain: fields by pext, lengths of 4 or 8 bytes that add straight from memory, positions of eight
- * tokens by prefix sums before any store, two tokens merged by pshufb, fetching for writing (prefetchw). */
+/* Short calls use the AVX2 loop at level AVX-512, too. Tried on an Ice Lake server, 12 bits, and refused: squeezing four rows
+ * in 256 bits (5 to 25 % slower in cache, as each squeeze takes three instructions of one port), gathers (40 %), four 16-byte
+ * rows (10 %; as many instructions as storing them one by one); streaming stores through a buffer (8 to 25 % slower than
+ * fetching the output's lines, at all token lengths), plain copies from a buffer (5 to 25 %). No gain: fields by pext, lengths
+ * of 4 or 8 bytes that add straight from memory, positions of eight tokens by prefix sums before any store, two tokens merged
+ * by pshufb, fetching for writing (prefetchw), fetching from afar to the second-level cache and then again from near. */
 static fp_decode_loop *loop_of(fp_cpu_level level) {
 #if defined(__x86_64__)
     if (level >= FP_CPU_AVX2) return fp_decode_loop_avx2;
@@ -62,17 +61,19 @@ static void fill_rows(const fp_dict *dict, uint32_t row_bytes, uint8_t *rows) {
     }
 }
 
-static int constant_in_classes(const uint8_t *lengths, uint32_t patterns) {
+/* Whether codes that differ in their lowest `shift` bits alone have tokens of one length. */
+static int constant_in_classes(const uint8_t *lengths, uint32_t patterns, uint32_t shift) {
     for (uint32_t code = 1; code < patterns; code++)
-        if (code % (1u << FP_CLASS_SHIFT) && lengths[code] != lengths[code - 1]) return 0;
+        if (code % (1u << shift) && lengths[code] != lengths[code - 1]) return 0;
     return 1;
 }
 
 /* Turns lengths by code (there is room for two an entry) into the table that is fastest. Doubled ones gain 0 to 7 % at 12
- * bits and are too large from 14 on. By class, 16-byte rows gain 5 to 10 % at 16 bits, and lose up to 15 % at 14. */
+ * bits and are too large from 14 on. By class, 16-byte rows gain 5 to 10 % at 16 bits, lose
+ * up to 10 % at 15 and up to 15 % at 14. */
 static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_t slots, uint32_t row_bytes) {
     uint32_t patterns = 1u << bits;
-    if (bits == 16 && row_bytes == 16 && constant_in_classes(lengths, patterns)) {
+    if (bits == 16 && row_bytes == 16 && constant_in_classes(lengths, patterns, FP_CLASS_SHIFT)) {
         for (uint32_t code = 0; code < patterns; code += 1u << FP_CLASS_SHIFT)
             lengths[code >> FP_CLASS_SHIFT] = lengths[code];
         return FP_LENGTH_BY_CLASS;
@@ -83,6 +84,22 @@ static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_
     return FP_LENGTH_BY_DOUBLE;
 }
 
+/* Takes the AVX-512 loop for bulk if it suits the dictionary. `lengths` are by code, and of bad ones those of the class. */
+static void choose_bulk_loop(fp_decoder *decoder, fp_cpu_level level, const uint8_t *lengths,
+                             fp_squeeze *squeeze) {
+    decoder->bulk_loop = decoder->loop;
+#if defined(__x86_64__)
+    uint32_t bits = decoder->code_bits;
+    if (level < FP_CPU_AVX512 || decoder->row_bytes != 8 || bits <= 8) return;
+    if (!constant_in_classes(lengths, 1u << bits, bits - 8)) return;
+    fp_squeeze_fill(bits, lengths, squeeze);
+    decoder->squeeze = squeeze;
+    decoder->bulk_loop = fp_decode_loop_avx512;
+#else
+    (void)level, (void)lengths, (void)squeeze;
+#endif
+}
+
 fastpair_status fp_decoder_create(const fp_dict *dict, fp_cpu_level level,
                                   const fastpair_allocator *allocator, fp_decoder **decoder,
                                   fastpair_error *error) {
@@ -91,23 +108,26 @@ fastpair_status fp_decoder_create(const fp_dict *dict, fp_cpu_level level,
         return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
                        "cpu level %d was asked for, but this CPU has only level %d; use 0 for the best",
                        (int)level, (int)best);
-    /* One block: the struct, the rows from a cache line's start on, the lengths. */
+    if (level == FP_CPU_BEST) level = best;
+    /* One block: the struct, the small tables, the rows from a cache line's start on, the lengths. */
     uint32_t row_bytes = longest_token(dict) <= 8 ? 8 : 16;
     uint64_t rows_size = (uint64_t)row_bytes << dict->code_bits, lengths_size = 2ull << dict->code_bits;
-    uint64_t size = sizeof(fp_decoder) + CACHE_LINE + rows_size + lengths_size;
+    uint64_t size = sizeof(fp_decoder) + sizeof(fp_squeeze) + CACHE_LINE + rows_size + lengths_size;
     fp_decoder *made = fp_allocate(allocator, size, 1);
     if (!made) return fp_fail_memory(error, size);
-    uint8_t *rows = (uint8_t *)(made + 1);
+    fp_squeeze *squeeze = (fp_squeeze *)(made + 1);
+    uint8_t *rows = (uint8_t *)(squeeze + 1);
     rows += -(uintptr_t)rows % CACHE_LINE;
     uint8_t *lengths = rows + rows_size;
     fill_rows(dict, row_bytes, rows);
     fp_dict_expand(dict, NULL, lengths);
-    *made = (fp_decoder){.loop = loop_of(level == FP_CPU_BEST ? best : level),
+    *made = (fp_decoder){.loop = loop_of(level),
                          .rows = rows,
                          .lengths = lengths,
                          .code_bits = dict->code_bits,
                          .code_slots = dict->code_slots,
                          .row_bytes = row_bytes};
+    choose_bulk_loop(made, level, lengths, squeeze);
     made->lookup = arrange_lengths(lengths, dict->code_bits, dict->code_slots, row_bytes);
     *decoder = made;
     return FASTPAIR_OK;
@@ -161,19 +181,45 @@ static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
     return groups < readable ? groups : readable;
 }
 
-/* How far ahead of the stores output is fetched: nearer and lines come too late, farther and they are gone again when they
- * are written. (1, 2, 4 and 8 KiB are 0 to 8 % slower, by column, width and whether the output is in cache already.) */
-#define FETCH_AHEAD 3072u
+/* The longest output of one call: enough to forget the call, and a few pages. */
+#define RUN_BYTES (32u << 10)
 
-/* Groups a call: enough to forget the call. */
-#define RUN_GROUPS 128u
+#define PAGE 4096u
+
+/* How output memory is made ready for a loop. */
+typedef struct preparation {
+    /* How far ahead of the stores lines are fetched: nearer and they come too late, farther and they are gone again when they
+     * are written. (1, 2, 4 and 8 KiB instead of 3 are 0 to 8 % slower, by column, width and whether the output is in cache
+     * already.) The AVX-512 loop fetches them to the second-level cache, from farther away: 0 to 3 % faster. */
+    uint64_t ahead;
+    /* The first fetch from a page waits until the CPU has found out where the page is, and what comes behind it waits, too.
+     * With tokens of this mean length and more that is so often that all pages of the next run are looked up in a row, several
+     * at a time: 3 to 10 % faster. With shorter ones it is up to 3 % slower. */
+    uint64_t long_token; /* in half bytes */
+} preparation;
+
+static const preparation usual = {3072, 13}, for_bulk = {6144, 8};
+
+/* `size` is what the last `groups` groups decoded to, right before `out`. Always inlined, as gcc 12 leaves calls of
+ * functions out that do nothing but fetch. */
+static inline __attribute__((always_inline)) void look_up_pages(const preparation *how, const uint8_t *out,
+                                                                const uint8_t *out_end, uint64_t size,
+                                                                uint64_t groups) {
+    if (size * 2 < groups * FP_DECODE_GROUP * how->long_token) return;
+    if ((uint64_t)(out_end - out) < how->ahead + size) return;
+    const uint8_t *page = out + how->ahead, *end = page + size;
+    for (page += -(uintptr_t)page % PAGE; page < end; page += PAGE) __builtin_prefetch(page, 0, 2);
+}
 
 #define ASIDE_GROUPS 16u
 #define ASIDE_BYTES  (ASIDE_GROUPS * FP_DECODE_GROUP * FP_MAX_TOKEN + FP_DECODE_OVERRUN(FP_MAX_TOKEN))
 
 /* `groups` groups, from a multiple of 16 codes on. 0 if a code is bad or does not fit. */
-static int decode_groups(const fp_decoder *decoder, cursor *at, uint64_t groups) {
+static int decode_groups(const fp_decoder *decoder, int bulk, cursor *at, uint64_t groups) {
+    fp_decode_loop *const loop = bulk ? decoder->bulk_loop : decoder->loop;
+    const preparation *how = loop == decoder->loop ? &usual : &for_bulk;
     const uint64_t row_bytes = decoder->row_bytes, group_bytes = fp_group_bytes(decoder->code_bits);
+    const uint64_t most_groups = RUN_BYTES / (FP_DECODE_GROUP * row_bytes);
     fp_decode_run run = {.packed_end = at->packed + at->packed_size};
     while (groups) {
         uint64_t room = (uint64_t)(at->out_end - at->out), size;
@@ -182,13 +228,14 @@ static int decode_groups(const fp_decoder *decoder, cursor *at, uint64_t groups)
                          ? 0
                          : (room - FP_DECODE_OVERRUN(row_bytes)) / (FP_DECODE_GROUP * row_bytes);
         if (run.groups) { /* in place */
-            if (run.groups > RUN_GROUPS) run.groups = RUN_GROUPS;
+            if (run.groups > most_groups) run.groups = most_groups;
             if (run.groups > groups) run.groups = groups;
-            run.ahead = room < FETCH_AHEAD ? room : FETCH_AHEAD;
+            run.ahead = room < how->ahead ? room : how->ahead;
             run.out = at->out;
-            const uint8_t *end = decoder->loop(decoder, &run);
+            const uint8_t *end = loop(decoder, &run);
             if (!end) return 0;
             size = (uint64_t)(end - at->out);
+            look_up_pages(how, end, at->out_end, size, run.groups);
         } else { /* aside */
             uint8_t bytes[ASIDE_BYTES];
             run.groups = groups < ASIDE_GROUPS ? groups : ASIDE_GROUPS;
@@ -206,13 +253,13 @@ static int decode_groups(const fp_decoder *decoder, cursor *at, uint64_t groups)
     return 1;
 }
 
-uint64_t fp_decode_codes(const fp_decoder *decoder, const uint8_t *packed, uint64_t packed_size,
+uint64_t fp_decode_codes(const fp_decoder *decoder, int bulk, const uint8_t *packed, uint64_t packed_size,
                          uint64_t first, uint64_t count, uint8_t *out, uint64_t capacity) {
     if (!count) return 0;
     cursor at = {packed, packed_size, first, first + count, out, out + capacity};
     uint64_t aligned = first + (-first & (FP_DECODE_GROUP - 1));
     if (!decode_singly(decoder, &at, aligned < at.end ? aligned : at.end)) return FP_DECODE_BAD;
-    if (!decode_groups(decoder, &at, readable_groups(decoder, &at))) return FP_DECODE_BAD;
+    if (!decode_groups(decoder, bulk, &at, readable_groups(decoder, &at))) return FP_DECODE_BAD;
     if (!decode_singly(decoder, &at, at.end)) return FP_DECODE_BAD;
     return (uint64_t)(at.out - out);
 }

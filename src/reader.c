@@ -12,7 +12,8 @@
 /* Checks and decodes one chunk; needs no memory but what the slot has. */
 static void decode_slot(void *context, uint64_t i) {
     fp_slot *s = (fp_slot *)context + i;
-    fp_chunk_view view = {&s->chunk, s->block.data, s->dictionary ? s->dictionary->decoder : NULL, s->number};
+    fp_chunk_view view = {&s->chunk, s->block.data, s->dictionary ? s->dictionary->decoder : NULL, s->number,
+                          0};
     s->status = fp_chunk_validate(&view, s->dictionary, &s->error);
     if (!s->status && s->chunk.coded) {
         fp_batch_cache unused; /* no batch is cut */
