@@ -26,7 +26,7 @@ fp_cpu_level fp_cpu_detect(void) {
 }
 
 /* Short calls use the AVX2 loop at level AVX-512, too. Tried on an Ice Lake server, 12 bits, and refused: squeezing four rows
- * in 256 bits (5 to 25 % slower in cache, as each squeeze takes three instructions of one port), gathers (40 %), four 16-byte
+ * in 256 bits (8 to 40 % slower in cache, as each squeeze takes three instructions of one port), gathers (40 %), four 16-byte
  * rows (10 %; as many instructions as storing them one by one); streaming stores through a buffer (8 to 25 % slower than
  * fetching the output's lines, at all token lengths), plain copies from a buffer (5 to 25 %). No gain: fields by pext, lengths
  * of 4 or 8 bytes that add straight from memory, positions of eight tokens by prefix sums before any store, two tokens merged

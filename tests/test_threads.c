@@ -2,6 +2,7 @@
  *
  * Made for ThreadSanitizer: nothing here is shared but the column, its image and a dictionary, which the header says may
  * be. Each thread has its own random stream, buffers and counters; the main thread adds up. */
+#include "decode.h"
 #include "verify.h"
 
 #include <pthread.h>
@@ -127,13 +128,14 @@ static void shared_column(uint64_t seed, fastpair_codec codec, uint32_t bits, ui
     shape_free(&s);
 }
 
-/* A column so large that decoding is cut into windows of an odd size, in chunks that no window ends with. */
-static void many_windows(uint64_t seed) {
+/* A column so large that decoding is cut into windows of an odd size, in chunks that no window ends with. Returns how many
+ * codes it has. */
+static uint64_t many_windows(uint64_t seed, shape_kind kind, fastpair_codec codec, uint64_t column_bytes) {
     shape s;
-    shape_make(&s, SHAPE_LOG_LINES, seed, &(shape_options){.bytes = 5000000});
+    shape_make(&s, kind, seed, &(shape_options){.bytes = column_bytes});
     fastpair_compress_options options = {.struct_size = sizeof options,
-                                         .codec = FASTPAIR_CODEC_ONPAIR,
-                                         .code_bits = 12,
+                                         .codec = codec,
+                                         .code_bits = codec == FASTPAIR_CODEC_ONPAIR ? 12 : 0,
                                          .chunk_bytes = 700000,
                                          .sample_bytes = 200000};
     uint8_t *image = NULL, *bytes = malloc(s.out_size + 1);
@@ -150,10 +152,13 @@ static void many_windows(uint64_t seed) {
     }
     job j = {.column = column, .s = &s};
     for (int i = 0; i < 10; i++) CHECK_EQ(decode_range(&j, &random, bytes, offsets), 0);
+    fastpair_column_info info = {.struct_size = sizeof info};
+    verify_ok(fastpair_column_get_info(column, &info, &error), &error, "info");
     fastpair_column_close(column);
     fastpair_free(NULL, image);
     free(bytes), free(offsets);
     shape_free(&s);
+    return info.codes;
 }
 
 /* Compressed bytes depend on rows, options and seed, never on threads or on the run. */
@@ -206,7 +211,9 @@ int main(void) {
     shared_column(seed, FASTPAIR_CODEC_ONPAIR, 12, rounds);
     shared_column(seed, FASTPAIR_CODEC_FSST12, 0, rounds);
     shared_column(seed, FASTPAIR_CODEC_STORED, 0, rounds);
-    many_windows(seed);
+    many_windows(seed, SHAPE_LOG_LINES, FASTPAIR_CODEC_ONPAIR, 5000000);
+    /* So many short tokens that other loops decode them, if one thread has them all. */
+    CHECK(many_windows(seed, SHAPE_WORDS, FASTPAIR_CODEC_FSST12, 16000000) >= FP_BULK_CODES);
     same_bytes(seed, verify_scaled(150000));
     return check_done();
 }
