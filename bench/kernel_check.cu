@@ -360,7 +360,7 @@ static void run_column(const char *path, uint64_t target) {
     double mean = (double)c->bytes / (double)c->count;
     printf("%s bits %u dict %u meanlen %.2f out %.0f MB codes %llu\n", path, c->bits, c->slots, mean,
            (double)c->bytes / 1e6, (unsigned long long)c->count);
-    output_bytes = (margin + c->bytes + margin) / 16 * 16;
+    output_bytes = (margin + c->bytes + margin + 15) / 16 * 16;
     std::vector<uint8_t> expected;
     for (uint16_t code : c->codes)
         expected.insert(expected.end(), &c->tokens[16ull * code],

@@ -177,11 +177,20 @@ static void test_assembled_choice(void) {
         large.hot_above_8 = 15000; /* more than there is room for */
         CHECK(is_assembled(choose(&large, &h100), &large, FP_GPU_FAR));
     }
-    /* Few codes: whatever their length. */
+    /* A large hot part and large batches: seven warps are enough. */
+    fp_column_shape rows = in_classes(16, 16, 45000, 45000, 14, 4096);
+    memset(rows.codes_by_length, 0, sizeof rows.codes_by_length);
+    rows.codes_by_length[15] = 1000000;
+    rows.batch_codes = 480;
+    rows.hot_slots = rows.hot_above_4 = rows.hot_above_8 = 10240;
+    CHECK(is_assembled(choose(&rows, &h100), &rows, FP_GPU_HOT));
+    CHECK_EQ(fp_plan_assembled(choose(&rows, &h100), &rows, &h100).warps, 7);
+    /* Few codes: tokens of up to 8 bytes in rows of as many. */
     for (uint32_t bits = 1; bits <= 8; bits++)
         for (uint32_t longest = 8; longest <= 16; longest += 8) {
             fp_column_shape few = in_classes(bits, longest, 1u << bits, 0, 5, 1600);
             CHECK(is_assembled(choose(&few, &h100), &few, FP_GPU_SPLIT));
+            CHECK_EQ(choose(&few, &h100)->max_token, longest);
         }
     /* Codes that are not in classes. */
     fp_column_shape other = in_classes(12, 8, 2500, 0, 5, 1600);
