@@ -117,10 +117,13 @@ static void many_kinds(uint64_t seed) {
     CHECK(first >= 5 && both <= 2 * first);
     verify_effort effort = {2, 3, 2, 0, seed};
     verify_image(images[1].data, images[1].size, &twice, &effort);
-    options.threads = 4;
-    forge_bytes again = write_column(&twice, &options, 5000);
-    CHECK(again.size == images[1].size && !memcmp(again.data, images[1].data, again.size));
-    free(images[0].data), free(images[1].data), free(again.data);
+    if (verify_scaled(2) == 2) {
+        options.threads = 4;
+        forge_bytes again = write_column(&twice, &options, 5000);
+        CHECK(again.size == images[1].size && !memcmp(again.data, images[1].data, again.size));
+        free(again.data);
+    }
+    free(images[0].data), free(images[1].data);
     shape_free(&once), shape_free(&twice);
 }
 
