@@ -43,7 +43,7 @@ void cli_reference_free(cli_reference *reference);
 /* Most bytes training looks at for a codec when --sample is not given. */
 uint64_t cli_default_sample(fastpair_codec codec, uint32_t code_bits);
 
-/* The instructions decoding uses on this CPU, for people. */
+/* The best instructions that decoding has a loop for on this CPU, for people. */
 const char *cli_cpu_name(void);
 
 #endif

@@ -172,11 +172,11 @@ typedef struct fastpair_sink {
 typedef struct fastpair_writer fastpair_writer;
 
 /* Starts a column. Trains on a sample of sample_bytes from what comes first (two units, see below, or 16 MiB, or 24 or 32, if
- * that is more; from all, if less comes), and again when the data drifts, none of the last 8 dictionaries serves it as well, and a new one pays. Drift is
- * looked for in units of sample_bytes, at most 8 MiB and at least a chunk, so that small chunks compress like large ones.
- * `sink` is copied. Memory in use is at most about sample_bytes + max(80 MiB, 9 * (threads + 1) * max(chunk_bytes,
- * longest row)) + training tables and dictionaries (under 150 MiB); chunks below 64 KiB take up to
- * 256 KiB each besides, those of the first 16 to 32 MiB at once. */
+ * that is more; from all, if less comes), and again when the data drifts, none of the last 8 dictionaries serves it as
+ * well, and a new one pays. Drift is looked for in units of sample_bytes, at most 8 MiB and at least a chunk, so that
+ * small chunks compress like large ones. `sink` is copied. Memory in use is at most about sample_bytes + max(80 MiB,
+ * 9 * (threads + 1) * max(chunk_bytes, longest row)) + training tables and dictionaries (under 150 MiB); chunks below
+ * 64 KiB take up to 256 KiB each besides, those of the first 16 to 32 MiB at once. */
 FASTPAIR_API fastpair_status fastpair_writer_open(const fastpair_sink *sink,
                                                   const fastpair_compress_options *options,
                                                   fastpair_writer **writer, fastpair_error *error);
@@ -229,8 +229,8 @@ typedef struct fastpair_column fastpair_column;
 typedef struct fastpair_open_options {
     size_t struct_size; /* sizeof(fastpair_open_options) */
     fastpair_allocator allocator;
-    uint32_t
-        cpu_level; /* which decoder: 0 best for this CPU, 1 portable C, 2 x86-64 baseline, 3 AVX2, 4 AVX-512 with VBMI2;
+    uint32_t cpu_level; /* which decoder: 0 best for this CPU, 1 portable C, 2 x86-64 baseline, 3 AVX2,
+                           4 AVX-512 with VBMI2, which is for many short tokens and else the same as 3;
                            a level the CPU lacks is UNSUPPORTED. All give the same bytes. */
 } fastpair_open_options;
 

@@ -30,8 +30,8 @@ void fastpair_gpu_batch_free(fastpair_gpu_batch *batch) {
 
 /* Distinct dictionaries by their checksums: a file may have a hundred thousand of them. */
 typedef struct dict_index {
-    uint32_t *
-        entries; /* number of a dictionary plus one, in the first place from its checksum on that was free; 0: free */
+    /* The number of a dictionary plus one, in the first place from its checksum on that was free; 0: free. */
+    uint32_t *entries;
     uint64_t mask; /* twice as many places as dictionaries, or more: a power of two, less one */
 } dict_index;
 
