@@ -42,14 +42,20 @@ typedef uint8_t *fp_decode_loop(const fp_decoder *decoder, const fp_decode_run *
 
 /* Tables of the AVX-512 loop. */
 typedef struct fp_squeeze {
-    uint8_t keep[256];              /* by the highest 8 bits of a code: a bit for each byte of its token */
+    uint8_t keep[1024];             /* by class, code >> fp_squeeze_shift: a bit for each byte of its token */
     uint8_t places[64], shifts[64]; /* where 32 packed codes begin: bytes, and bits from there on */
 } fp_squeeze;
 
+/* At least 256 classes, which one lookup can tell apart, and at most 64 codes a class, as they are in files. */
+static inline uint32_t fp_squeeze_shift(uint32_t code_bits) {
+    return code_bits - 8 < FP_CLASS_SHIFT ? code_bits - 8 : FP_CLASS_SHIFT;
+}
+
 struct fp_decoder {
     fp_decode_loop *loop;
-    fp_decode_loop *bulk_loop; /* the fastest for many codes, if nothing else is done in between */
-    const uint8_t *rows;       /* 2^b rows of row_bytes, zero-padded, from the start of a cache line on */
+    fp_decode_loop
+        *bulk_loop;      /* maybe faster for many codes, if nothing else is done in between; else as `loop` */
+    const uint8_t *rows; /* 2^b rows of row_bytes, zero-padded, from the start of a cache line on */
     const uint8_t *lengths;    /* as `lookup` says */
     const fp_squeeze *squeeze; /* NULL if there are none */
     uint32_t code_bits;
@@ -75,8 +81,8 @@ uint8_t *fp_decode_loop_portable(const fp_decoder *decoder, const fp_decode_run 
 #if defined(__x86_64__)
 uint8_t *fp_decode_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run);
 
-/* Only for decoders that have fp_squeeze tables: 9 bits or more, rows of 8 bytes, and the highest 8 bits of a code say how
- * long its token is. `lengths` is by code. */
+/* Only for decoders that have fp_squeeze tables: 9 bits or more, rows of 8 bytes, and a class of codes by fp_squeeze_shift
+ * has tokens of one length. `lengths` is by code. */
 uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run);
 void fp_squeeze_fill(uint32_t code_bits, const uint8_t *lengths, fp_squeeze *tables);
 #endif
