@@ -186,28 +186,25 @@ static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
 
 #define PAGE 4096u
 
-/* How output memory is made ready for a loop. */
-typedef struct preparation {
-    /* How far ahead of the stores lines are fetched: nearer and they come too late, farther and they are gone again when they
-     * are written. (1, 2, 4 and 8 KiB instead of 3 are 0 to 8 % slower, by column, width and whether the output is in cache
-     * already.) The AVX-512 loop fetches them to the second-level cache, from farther away: 0 to 3 % faster. */
-    uint64_t ahead;
-    /* The first fetch from a page waits until the CPU has found out where the page is, and what comes behind it waits, too.
-     * With tokens of this mean length and more that is so often that all pages of the next run are looked up in a row, several
-     * at a time: 3 to 10 % faster. With shorter ones it is up to 3 % slower. */
-    uint64_t long_token; /* in half bytes */
-} preparation;
+/* How far ahead of the stores lines are fetched: nearer and they come too late, farther and they are gone again when they are
+ * written. (1, 2, 4 and 8 KiB instead of 3 are 0 to 8 % slower, by column, width and whether the output is in cache already;
+ * the AVX-512 loop does not care between 3 and 12, nor whether to the first- or the second-level cache.) */
+#define AHEAD 3072u
 
-static const preparation usual = {3072, 13}, for_bulk = {6144, 8};
+/* The first fetch from a page waits until the CPU has found out where the page is, and what comes behind it waits, too. With
+ * tokens of this mean length and more, in half bytes, that is so often that all pages of the next run are looked up in a row,
+ * several at a time: 3 to 10 % faster. With shorter ones it is up to 3 % slower. */
+#define LONG_TOKEN      13u
+#define LONG_TOKEN_BULK 8u
 
 /* `size` is what the last `groups` groups decoded to, right before `out`. Always inlined, as gcc 12 leaves calls of
  * functions out that do nothing but fetch. */
-static inline __attribute__((always_inline)) void look_up_pages(const preparation *how, const uint8_t *out,
+static inline __attribute__((always_inline)) void look_up_pages(uint64_t long_token, const uint8_t *out,
                                                                 const uint8_t *out_end, uint64_t size,
                                                                 uint64_t groups) {
-    if (size * 2 < groups * FP_DECODE_GROUP * how->long_token) return;
-    if ((uint64_t)(out_end - out) < how->ahead + size) return;
-    const uint8_t *page = out + how->ahead, *end = page + size;
+    if (size * 2 < groups * FP_DECODE_GROUP * long_token) return;
+    if ((uint64_t)(out_end - out) < AHEAD + size) return;
+    const uint8_t *page = out + AHEAD, *end = page + size;
     for (page += -(uintptr_t)page % PAGE; page < end; page += PAGE) __builtin_prefetch(page, 0, 2);
 }
 
@@ -217,7 +214,7 @@ static inline __attribute__((always_inline)) void look_up_pages(const preparatio
 /* `groups` groups, from a multiple of 16 codes on. 0 if a code is bad or does not fit. */
 static int decode_groups(const fp_decoder *decoder, int bulk, cursor *at, uint64_t groups) {
     fp_decode_loop *const loop = bulk ? decoder->bulk_loop : decoder->loop;
-    const preparation *how = loop == decoder->loop ? &usual : &for_bulk;
+    const uint64_t long_token = loop == decoder->loop ? LONG_TOKEN : LONG_TOKEN_BULK;
     const uint64_t row_bytes = decoder->row_bytes, group_bytes = fp_group_bytes(decoder->code_bits);
     const uint64_t most_groups = RUN_BYTES / (FP_DECODE_GROUP * row_bytes);
     fp_decode_run run = {.packed_end = at->packed + at->packed_size};
@@ -230,12 +227,12 @@ static int decode_groups(const fp_decoder *decoder, int bulk, cursor *at, uint64
         if (run.groups) { /* in place */
             if (run.groups > most_groups) run.groups = most_groups;
             if (run.groups > groups) run.groups = groups;
-            run.ahead = room < how->ahead ? room : how->ahead;
+            run.ahead = room < AHEAD ? room : AHEAD;
             run.out = at->out;
             const uint8_t *end = loop(decoder, &run);
             if (!end) return 0;
             size = (uint64_t)(end - at->out);
-            look_up_pages(how, end, at->out_end, size, run.groups);
+            look_up_pages(long_token, end, at->out_end, size, run.groups);
         } else { /* aside */
             uint8_t bytes[ASIDE_BYTES];
             run.groups = groups < ASIDE_GROUPS ? groups : ASIDE_GROUPS;

@@ -144,7 +144,7 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
         if (left > 1) greatest = unpack(&tables, rest.packed, bits, greatest, &ready[now ^ 1]);
 #pragma GCC unroll 8
         for (uint32_t eight = 0; eight < 8; eight++) {
-            __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 2);
+            __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 3);
             out = eight_tokens(rows, &ready[now], eight, out);
         }
     }
