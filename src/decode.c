@@ -25,12 +25,16 @@ fp_cpu_level fp_cpu_detect(void) {
 #endif
 }
 
-/* Short calls use the AVX2 loop at level AVX-512, too. Tried on an Ice Lake server, 12 bits, and refused: squeezing four rows
- * in 256 bits (8 to 40 % slower in cache, as each squeeze takes three instructions of one port), gathers (40 %), four 16-byte
- * rows (10 %; as many instructions as storing them one by one); streaming stores through a buffer (8 to 25 % slower than
- * fetching the output's lines, at all token lengths), plain copies from a buffer (5 to 25 %). No gain: fields by pext, lengths
- * of 4 or 8 bytes that add straight from memory, positions of eight tokens by prefix sums before any store, two tokens merged
- * by pshufb, fetching for writing (prefetchw), fetching from afar to the second-level cache and then again from near. */
+/* Short calls use the AVX2 loop at level AVX-512, too. Tried on an Ice Lake server and refused, at 12 bits: squeezing four
+ * rows in 256 bits (8 to 40 % slower in cache, as each squeeze takes three instructions of one port), gathers (40 %), plain
+ * copies from a buffer (5 to 25 %). No gain: fields by pext, lengths of 4 or 8 bytes that add straight from memory, positions
+ * of eight tokens by prefix sums before any store, two tokens merged by pshufb, fetching for writing (prefetchw), fetching
+ * from afar to the second-level cache and then again from near.
+ * At 12 to 16 bits: squeezing four 16-byte rows (9 % faster to 3 % slower, and 4 to 22 % slower while the core's other thread is
+ * busy); 16-byte rows by codes that AVX-512 has unpacked (up to 15 % slower); stores past the caches, 64 bytes at a time from a
+ * small buffer, of all pages or every second, fourth or eighth (10 % faster to 28 % slower; such stores alone are twice as fast
+ * as others, but nothing else goes on meanwhile). 8-byte rows with lengths by class at 15 and 16 bits: 7 % faster to 19 % slower.
+ * Tables in pages of 2 MiB: no gain. Two loops that take turns by the clock: 0 to 4 % slower than the better one. */
 static fp_decode_loop *loop_of(fp_cpu_level level) {
 #if defined(__x86_64__)
     if (level >= FP_CPU_AVX2) return fp_decode_loop_avx2;

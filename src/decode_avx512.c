@@ -56,9 +56,9 @@ FP_INLINE __m512i masks_of(const unpacker *tables, __m512i low, __m512i high, ui
         _mm512_packus_epi16(_mm512_srli_epi16(low, bits - 8), _mm512_srli_epi16(high, bits - 8));
     __m512i lower = highest;
     if (shift != bits - 8) {
-        __m512i seven = _mm512_set1_epi16(127);
-        lower = _mm512_packus_epi16(_mm512_and_si512(_mm512_srli_epi16(low, shift), seven),
-                                    _mm512_and_si512(_mm512_srli_epi16(high, shift), seven));
+        __m512i seven_bits = _mm512_set1_epi16(127);
+        lower = _mm512_packus_epi16(_mm512_and_si512(_mm512_srli_epi16(low, shift), seven_bits),
+                                    _mm512_and_si512(_mm512_srli_epi16(high, shift), seven_bits));
     }
     __m512i found[MOST_CLASSES / 128];
 #pragma GCC unroll 8

@@ -54,7 +54,7 @@ static inline uint32_t fp_squeeze_shift(uint32_t code_bits) {
 struct fp_decoder {
     fp_decode_loop *loop;
     fp_decode_loop
-        *bulk_loop;      /* maybe faster for many codes, if nothing else is done in between; else as `loop` */
+        *bulk_loop;      /* for many codes, with nothing else in between; `loop` if there is no better one */
     const uint8_t *rows; /* 2^b rows of row_bytes, zero-padded, from the start of a cache line on */
     const uint8_t *lengths;    /* as `lookup` says */
     const fp_squeeze *squeeze; /* NULL if there are none */
