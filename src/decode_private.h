@@ -53,9 +53,8 @@ static inline uint32_t fp_squeeze_shift(uint32_t code_bits) {
 
 struct fp_decoder {
     fp_decode_loop *loop;
-    fp_decode_loop
-        *bulk_loop;      /* for many codes, with nothing else in between; `loop` if there is no better one */
-    const uint8_t *rows; /* 2^b rows of row_bytes, zero-padded, from the start of a cache line on */
+    fp_decode_loop *bulk_loop; /* for many codes in a row; `loop` if none is better */
+    const uint8_t *rows;       /* 2^b rows of row_bytes, zero-padded, from the start of a cache line on */
     const uint8_t *lengths;    /* as `lookup` says */
     const fp_squeeze *squeeze; /* NULL if there are none */
     uint32_t code_bits;
