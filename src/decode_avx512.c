@@ -127,9 +127,9 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
     unpacker tables = {.places = _mm512_loadu_si512(squeeze->places),
                        .shifts = _mm512_loadu_si512(squeeze->shifts),
                        .code_mask = _mm512_set1_epi16((short)((1u << bits) - 1))};
+    const uint32_t registers = 1u << (bits - fp_squeeze_shift(bits) - 6);
 #pragma GCC unroll 16
-    for (uint32_t i = 0; i < 1u << (bits - fp_squeeze_shift(bits) - 6); i++)
-        tables.keep[i] = _mm512_loadu_si512(squeeze->keep + 64 * i);
+    for (uint32_t i = 0; i < registers; i++) tables.keep[i] = _mm512_loadu_si512(squeeze->keep + 64 * i);
     const uint8_t *rows = decoder->rows;
     const uint64_t ahead = run->ahead;
     fp_decode_run rest = *run; /* what is not decoded yet */
