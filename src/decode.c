@@ -30,10 +30,10 @@ fp_cpu_level fp_cpu_detect(void) {
  * copies from a buffer (5 to 25 %). No gain: fields by pext, lengths of 4 or 8 bytes that add straight from memory, positions
  * of eight tokens by prefix sums before any store, two tokens merged by pshufb, fetching for writing (prefetchw), fetching
  * from afar to the second-level cache and then again from near.
- * At 12 to 16 bits: squeezing four 16-byte rows (9 % faster to 3 % slower, and 4 to 22 % slower while the core's other thread is
- * busy); 16-byte rows by codes that AVX-512 has unpacked (up to 15 % slower); stores past the caches, 64 bytes at a time from a
+ * At 12 to 16 bits: squeezing four 16-byte rows (9 % faster to 10 % slower, and up to 22 % slower while the core's other thread
+ * is busy); 16-byte rows by codes that AVX-512 has unpacked (up to 15 % slower); stores past the caches, 64 bytes at a time from a
  * small buffer, of all pages or every second, fourth or eighth (10 % faster to 28 % slower; such stores alone are twice as fast
- * as others, but nothing else goes on meanwhile). 8-byte rows with lengths by class at 15 and 16 bits: 7 % faster to 19 % slower.
+ * as others, but nothing else goes on meanwhile). 8-byte rows with lengths by class at 15 and 16 bits: 6 % faster to 19 % slower.
  * Tables in pages of 2 MiB: no gain. Two loops that take turns by the clock: 0 to 4 % slower than the better one. */
 static fp_decode_loop *loop_of(fp_cpu_level level) {
 #if defined(__x86_64__)
@@ -192,7 +192,7 @@ static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
 
 /* How far ahead of the stores lines are fetched: nearer and they come too late, farther and they are gone again when they are
  * written. (1, 2, 4 and 8 KiB instead of 3 are 0 to 8 % slower, by column, width and whether the output is in cache already;
- * the AVX-512 loop does not care between 3 and 12, nor whether to the first- or the second-level cache.) */
+ * with the AVX-512 loop 3 to 12 KiB and either level of cache are within 3 %.) */
 #define AHEAD 3072u
 
 /* The first fetch from a page waits until the CPU has found out where the page is, and what comes behind it waits, too. With

@@ -46,7 +46,7 @@ typedef struct fp_squeeze {
     uint8_t places[64], shifts[64]; /* where 32 packed codes begin: bytes, and bits from there on */
 } fp_squeeze;
 
-/* At least 256 classes, which one lookup can tell apart, and at most 64 codes a class, as they are in files. */
+/* At least 256 classes, which the highest 8 bits tell apart, and at most 64 codes a class, as they are in files. */
 static inline uint32_t fp_squeeze_shift(uint32_t code_bits) {
     return code_bits - 8 < FP_CLASS_SHIFT ? code_bits - 8 : FP_CLASS_SHIFT;
 }
