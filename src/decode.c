@@ -88,15 +88,37 @@ static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_
     return FP_LENGTH_BY_DOUBLE;
 }
 
+/* How many pairs of codes have tables. */
+static uint64_t pairs_of(uint32_t bits) { return bits <= FP_MOST_PAIRED_BITS ? 1ull << 2 * bits : 0; }
+
+/* Makes the tables of pairs, from the first cache line of `space` on. `lengths` are by code. */
+static void fill_pairs(fp_decoder *decoder, const uint8_t *lengths, uint8_t *space) {
+    const uint32_t bits = decoder->code_bits, row_bytes = decoder->row_bytes, slots = decoder->code_slots;
+    uint8_t *row = space + -(uintptr_t)space % CACHE_LINE,
+            *pair_lengths = row + pairs_of(bits) * 2 * row_bytes;
+    decoder->pairs = row;
+    decoder->pair_lengths = pair_lengths;
+    memset(row, 0, (size_t)(pair_lengths - row));
+    for (uint32_t pair = 0; pair < pairs_of(bits); pair++, row += 2 * row_bytes) {
+        uint32_t first = pair & ((1u << bits) - 1), second = pair >> bits;
+        int bad = first >= slots || second >= slots;
+        pair_lengths[pair] =
+            (uint8_t)(bad ? FP_BAD_PAIR_LENGTH(row_bytes) : lengths[first] + lengths[second]);
+        if (bad) continue;
+        memcpy(row, decoder->rows + first * row_bytes, lengths[first]);
+        memcpy(row + lengths[first], decoder->rows + second * row_bytes, lengths[second]);
+    }
+}
+
 /* Takes the AVX-512 loop for bulk if it suits the dictionary. `lengths` are by code, and of bad ones those of the class. */
 static void choose_bulk_loop(fp_decoder *decoder, fp_cpu_level level, const uint8_t *lengths,
                              fp_squeeze *squeeze) {
     decoder->bulk_loop = decoder->loop;
 #if defined(__x86_64__)
     uint32_t bits = decoder->code_bits;
-    if (level < FP_CPU_AVX512 || decoder->row_bytes != 8 || bits <= 8) return;
+    if (level < FP_CPU_AVX512 || bits <= 8) return;
     if (!constant_in_classes(lengths, 1u << bits, fp_squeeze_shift(bits))) return;
-    fp_squeeze_fill(bits, lengths, squeeze);
+    fp_squeeze_fill(bits, decoder->row_bytes, lengths, squeeze);
     decoder->squeeze = squeeze;
     decoder->bulk_loop = fp_decode_loop_avx512;
 #else
@@ -113,10 +135,12 @@ fastpair_status fp_decoder_create(const fp_dict *dict, fp_cpu_level level,
                        "cpu level %d was asked for, but this CPU has only level %d; use 0 for the best",
                        (int)level, (int)best);
     if (level == FP_CPU_BEST) level = best;
-    /* One block: the struct, the small tables, the rows from a cache line's start on, the lengths. */
-    uint32_t row_bytes = longest_token(dict) <= 8 ? 8 : 16;
-    uint64_t rows_size = (uint64_t)row_bytes << dict->code_bits, lengths_size = 2ull << dict->code_bits;
-    uint64_t size = sizeof(fp_decoder) + sizeof(fp_squeeze) + CACHE_LINE + rows_size + lengths_size;
+    /* One block: the struct, the small tables, the rows from a cache line's start on, the lengths, and so for pairs. */
+    uint32_t row_bytes = longest_token(dict) <= 8 ? 8 : 16, bits = dict->code_bits;
+    uint64_t rows_size = (uint64_t)row_bytes << bits, lengths_size = 2ull << bits;
+    uint64_t pairs_size = CACHE_LINE + pairs_of(bits) * (2 * row_bytes + 1);
+    uint64_t size =
+        sizeof(fp_decoder) + sizeof(fp_squeeze) + CACHE_LINE + rows_size + lengths_size + pairs_size;
     fp_decoder *made = fp_allocate(allocator, size, 1);
     if (!made) return fp_fail_memory(error, size);
     fp_squeeze *squeeze = (fp_squeeze *)(made + 1);
@@ -128,11 +152,12 @@ fastpair_status fp_decoder_create(const fp_dict *dict, fp_cpu_level level,
     *made = (fp_decoder){.loop = loop_of(level),
                          .rows = rows,
                          .lengths = lengths,
-                         .code_bits = dict->code_bits,
+                         .code_bits = bits,
                          .code_slots = dict->code_slots,
                          .row_bytes = row_bytes};
     choose_bulk_loop(made, level, lengths, squeeze);
-    made->lookup = arrange_lengths(lengths, dict->code_bits, dict->code_slots, row_bytes);
+    if (pairs_of(bits)) fill_pairs(made, lengths, lengths + lengths_size);
+    made->lookup = arrange_lengths(lengths, bits, dict->code_slots, row_bytes);
     *decoder = made;
     return FASTPAIR_OK;
 }

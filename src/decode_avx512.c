@@ -1,9 +1,9 @@
-/* decode_avx512.c - the decoding loop for many codes of short tokens, for x86-64 CPUs of 2019 and later. In and out: as
- * decode_loop.h has it; the dictionary has rows of 8 bytes and classes of lengths, at most 1024 of them.
+/* decode_avx512.c - the decoding loop for many codes, for x86-64 CPUs of 2019 and later. In and out: as decode_loop.h has
+ * it; the dictionary has classes of lengths, at most 1024 of them.
  *
- * The trick: eight rows lie side by side in one register, and one instruction squeezes the bytes between the tokens out, so
- * that eight tokens are one store. Which bytes to keep, a byte of mask a token, is looked up for 64 codes at once by the
- * codes' classes. All of that and the codes as 16-bit numbers are made one block before they are needed. */
+ * The trick: as many rows as fill one register, eight of 8 bytes or four of 16, lie side by side in it, and one instruction
+ * squeezes the bytes between the tokens out, so that they are one store. Which bytes to keep is looked up for 64 codes at
+ * once by the codes' classes. All of that and the codes as numbers are made one block before they are needed. */
 #if defined(__x86_64__)
 #include "decode_private.h"
 #include "format.h"
@@ -16,12 +16,14 @@
 
 #define BLOCK        64u /* codes */
 #define BLOCK_GROUPS (BLOCK / FP_DECODE_GROUP)
-#define MOST_CLASSES sizeof(((fp_squeeze *)0)->keep)
+#define MOST_CLASSES sizeof(((fp_squeeze *)0)->classes)
 
-void fp_squeeze_fill(uint32_t code_bits, const uint8_t *lengths, fp_squeeze *tables) {
+void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths, fp_squeeze *tables) {
     uint32_t shift = fp_squeeze_shift(code_bits);
-    for (uint32_t class = 0; class < 1u << (code_bits - shift); class ++)
-        tables->keep[class] = (uint8_t)((1u << lengths[class << shift]) - 1);
+    for (uint32_t class = 0; class < 1u << (code_bits - shift); class ++) {
+        uint8_t length = lengths[class << shift];
+        tables->classes[class] = row_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
+    }
     for (uint32_t i = 0; i < 64; i++) { /* four codes go to each eight bytes */
         uint32_t first_bit = i / 8 * 4 * code_bits;
         tables->places[i] = (uint8_t)(first_bit / 8 + i % 8);
@@ -29,18 +31,30 @@ void fp_squeeze_fill(uint32_t code_bits, const uint8_t *lengths, fp_squeeze *tab
     }
 }
 
-/* A block made ready. */
-typedef struct block {
+/* A block made ready, for rows of 8 bytes. */
+typedef struct short_block {
     _Alignas(64) uint16_t codes[BLOCK];
     _Alignas(64) uint64_t keep[BLOCK / 8]; /* masks of eight tokens each, those of keep_of(eight) */
-} block;
+} short_block;
 
 /* Packing two registers of codes leaves the eights in this order. */
 FP_INLINE uint32_t keep_of(uint32_t eight) { return eight % 4 * 2 + eight / 4; }
 
+/* The same for rows of 16 bytes. Codes are doubled, as an address can have a register times 8 in it but not times 16. */
+typedef struct long_block {
+    _Alignas(64) union {
+        uint16_t narrow[BLOCK]; /* up to 15 bits */
+        uint32_t wide[BLOCK];   /* 16 bits; fours are at wide_of(four) */
+    } doubled;
+    _Alignas(64) uint64_t keep[BLOCK / 4]; /* masks of four tokens each */
+} long_block;
+
+/* Widening a register of codes leaves the fours in this order. */
+FP_INLINE uint32_t wide_of(uint32_t four) { return four / 8 * 32 + four % 2 * 16 + four % 8 / 2 * 4; }
+
 typedef struct unpacker {
     __m512i places, shifts, code_mask;
-    __m512i keep[MOST_CLASSES / 64];
+    __m512i classes[MOST_CLASSES / 64];
 } unpacker;
 
 FP_INLINE __m512i unpack_half(const unpacker *tables, const uint8_t *packed) {
@@ -48,9 +62,9 @@ FP_INLINE __m512i unpack_half(const unpacker *tables, const uint8_t *packed) {
     return _mm512_and_si512(_mm512_multishift_epi64_epi8(tables->shifts, fours), tables->code_mask);
 }
 
-/* Which bytes of each of 64 tokens to keep, in the order that packing leaves. Each 128 entries of the table are asked by the
- * lower 7 bits of all classes; the bits above choose between the answers. */
-FP_INLINE __m512i masks_of(const unpacker *tables, __m512i low, __m512i high, uint32_t bits) {
+/* What the table has for the classes of 64 codes, a byte each, in the order that packing leaves. Each 128 entries of the
+ * table are asked by the lower 7 bits of all classes; the bits above choose between the answers. */
+FP_INLINE __m512i classes_of(const unpacker *tables, __m512i low, __m512i high, uint32_t bits) {
     const uint32_t shift = fp_squeeze_shift(bits), answers = 1u << (bits - shift - 7);
     __m512i highest =
         _mm512_packus_epi16(_mm512_srli_epi16(low, bits - 8), _mm512_srli_epi16(high, bits - 8));
@@ -63,7 +77,7 @@ FP_INLINE __m512i masks_of(const unpacker *tables, __m512i low, __m512i high, ui
     __m512i found[MOST_CLASSES / 128];
 #pragma GCC unroll 8
     for (uint32_t i = 0; i < answers; i++)
-        found[i] = _mm512_permutex2var_epi8(tables->keep[2 * i], lower, tables->keep[2 * i + 1]);
+        found[i] = _mm512_permutex2var_epi8(tables->classes[2 * i], lower, tables->classes[2 * i + 1]);
 #pragma GCC unroll 3
     for (uint32_t left = answers / 2, bit = bits - shift - 8; left; left /= 2, bit--) {
         __mmask64 second = _mm512_movepi8_mask(_mm512_slli_epi16(highest, bit));
@@ -74,13 +88,51 @@ FP_INLINE __m512i masks_of(const unpacker *tables, __m512i low, __m512i high, ui
     return found[0];
 }
 
-/* Makes one block ready and returns the greater of `greatest` and its codes, lane by lane. */
-FP_INLINE __m512i unpack(const unpacker *tables, const uint8_t *packed, uint32_t bits, __m512i greatest,
-                         block *to) {
-    __m512i low = unpack_half(tables, packed), high = unpack_half(tables, packed + 4 * bits);
+FP_INLINE void make_short(const unpacker *tables, __m512i low, __m512i high, uint32_t bits, short_block *to) {
     _mm512_store_si512(to->codes, low);
     _mm512_store_si512(to->codes + 32, high);
-    _mm512_store_si512(to->keep, masks_of(tables, low, high, bits));
+    _mm512_store_si512(to->keep, classes_of(tables, low, high, bits));
+}
+
+FP_INLINE void store_doubled(__m512i codes, uint32_t *to) {
+    __m512i zero = _mm512_setzero_si512();
+    _mm512_store_si512(to, _mm512_slli_epi32(_mm512_unpacklo_epi16(codes, zero), 1));
+    _mm512_store_si512(to + 16, _mm512_slli_epi32(_mm512_unpackhi_epi16(codes, zero), 1));
+}
+
+/* A bit for each byte of 32 tokens, whose lengths are 16-bit numbers; shifting by 16 leaves nothing, and less one is all. */
+FP_INLINE __m512i long_masks(__m512i lengths) {
+    __m512i one = _mm512_set1_epi16(1);
+    return _mm512_sub_epi16(_mm512_sllv_epi16(one, lengths), one);
+}
+
+FP_INLINE void make_long(const unpacker *tables, __m512i low, __m512i high, uint32_t bits, long_block *to) {
+    if (bits < 16) {
+        _mm512_store_si512(to->doubled.narrow, _mm512_slli_epi16(low, 1));
+        _mm512_store_si512(to->doubled.narrow + 32, _mm512_slli_epi16(high, 1));
+    } else {
+        store_doubled(low, to->doubled.wide);
+        store_doubled(high, to->doubled.wide + 32);
+    }
+    /* Widening undoes the order of packing. */
+    __m512i lengths = classes_of(tables, low, high, bits), zero = _mm512_setzero_si512();
+    _mm512_store_si512(to->keep, long_masks(_mm512_unpacklo_epi8(lengths, zero)));
+    _mm512_store_si512(to->keep + BLOCK / 8, long_masks(_mm512_unpackhi_epi8(lengths, zero)));
+}
+
+typedef union block {
+    short_block of_short;
+    long_block of_long;
+} block;
+
+/* Makes one block ready and returns the greater of `greatest` and its codes, lane by lane. */
+FP_INLINE __m512i unpack(const unpacker *tables, const uint8_t *packed, uint32_t bits, uint32_t row_bytes,
+                         __m512i greatest, block *to) {
+    __m512i low = unpack_half(tables, packed), high = unpack_half(tables, packed + 4 * bits);
+    if (row_bytes == 8)
+        make_short(tables, low, high, bits, &to->of_short);
+    else
+        make_long(tables, low, high, bits, &to->of_long);
     return _mm512_max_epu16(greatest, _mm512_max_epu16(low, high));
 }
 
@@ -92,8 +144,9 @@ FP_INLINE __m256i with_row(__m256i joined, uint8_t place, const uint8_t *rows, u
     return _mm256_mask_broadcastq_epi64(joined, place, row(rows, code));
 }
 
-/* The rows of four codes. A load with a mask puts a row in its place by itself; loads and then blends are as fast while the
- * core's other thread is idle, and 5 to 15 % slower else. The fields of a word are had in the four ways that are cheapest
+/* The rows of four codes. A load with a mask puts a row in its place by itself; loads and then blends or inserts are as fast
+ * while the core's other thread is idle, and 5 to 15 % slower else. With masks for all of a 64-byte register it is the other
+ * way round: 10 % slower while it is idle. The fields of a word are had in the four ways that are cheapest
  * together: shifts for all are more instructions, loads for all too many loads. */
 FP_INLINE __m256i four_rows(const uint8_t *rows, const uint16_t *codes) {
     uint64_t word = fp_load64(codes);
@@ -103,15 +156,50 @@ FP_INLINE __m256i four_rows(const uint8_t *rows, const uint16_t *codes) {
     return with_row(joined, 8, rows, word >> 48);
 }
 
-FP_INLINE uint8_t *eight_tokens(const uint8_t *rows, const block *from, uint32_t eight, uint8_t *out) {
-    __m256i low = four_rows(rows, from->codes + eight * 8),
-            high = four_rows(rows, from->codes + eight * 8 + 4);
-    __m512i joined = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-    uint64_t keep = from->keep[keep_of(eight)], length;
+/* Stores the bytes of `joined` that `keep` has bits for, and 64 in all. */
+FP_INLINE uint8_t *squeeze(__m512i joined, uint64_t keep, uint8_t *out) {
+    uint64_t length;
     _mm512_storeu_si512(out, _mm512_maskz_compress_epi8(keep, joined));
     /* Compilers would load the mask twice, and clear `length` first, which older CPUs need. */
     __asm__("popcntq %1, %0" : "=r"(length) : "r"(keep) : "cc");
     return out + length;
+}
+
+FP_INLINE uint8_t *eight_short(const uint8_t *rows, const short_block *from, uint32_t eight, uint8_t *out) {
+    const uint16_t *codes = from->codes + eight * 8;
+    __m256i low = four_rows(rows, codes), high = four_rows(rows, codes + 4);
+    __m512i joined = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    return squeeze(joined, from->keep[keep_of(eight)], out);
+}
+
+FP_INLINE __m256i two_long_rows(const uint8_t *rows, uint64_t first_doubled, uint64_t second_doubled) {
+    __m128i first = _mm_load_si128((const void *)(rows + first_doubled * 8));
+    __m128i second = _mm_load_si128((const void *)(rows + second_doubled * 8));
+    return _mm256_mask_broadcast_i32x4(_mm256_castsi128_si256(first), 0xf0, second);
+}
+
+FP_INLINE uint8_t *four_long(const uint8_t *rows, const long_block *from, uint32_t four, uint32_t bits,
+                             uint8_t *out) {
+    __m256i low, high;
+    if (bits < 16) {
+        const uint16_t *doubled = from->doubled.narrow + four * 4;
+        uint64_t word = fp_load64(doubled);
+        low = two_long_rows(rows, (uint16_t)word, _pext_u64(word, 0xffff0000));
+        high = two_long_rows(rows, doubled[2], word >> 48);
+    } else {
+        const uint32_t *doubled = from->doubled.wide + wide_of(four);
+        uint64_t first = fp_load64(doubled), second = fp_load64(doubled + 2);
+        low = two_long_rows(rows, (uint32_t)first, first >> 32);
+        high = two_long_rows(rows, (uint32_t)second, second >> 32);
+    }
+    return squeeze(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), from->keep[four], out);
+}
+
+/* One store's tokens, the n-th of the block. */
+FP_INLINE uint8_t *some_tokens(const uint8_t *rows, const block *from, uint32_t n, uint32_t bits,
+                               uint32_t row_bytes, uint8_t *out) {
+    return row_bytes == 8 ? eight_short(rows, &from->of_short, n, out)
+                          : four_long(rows, &from->of_long, n, bits, out);
 }
 
 /* Blocks that may be read: the second half of one is read as 64 bytes, too. */
@@ -122,49 +210,55 @@ FP_INLINE uint64_t readable_blocks(const fp_decode_run *run, uint32_t bits) {
     return blocks < readable ? blocks : readable;
 }
 
-FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits) {
-    const fp_squeeze *squeeze = decoder->squeeze;
-    unpacker tables = {.places = _mm512_loadu_si512(squeeze->places),
-                       .shifts = _mm512_loadu_si512(squeeze->shifts),
+FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits,
+                                  uint32_t row_bytes) {
+    const fp_squeeze *from = decoder->squeeze;
+    unpacker tables = {.places = _mm512_loadu_si512(from->places),
+                       .shifts = _mm512_loadu_si512(from->shifts),
                        .code_mask = _mm512_set1_epi16((short)((1u << bits) - 1))};
     const uint32_t registers = 1u << (bits - fp_squeeze_shift(bits) - 6);
 #pragma GCC unroll 16
-    for (uint32_t i = 0; i < registers; i++) tables.keep[i] = _mm512_loadu_si512(squeeze->keep + 64 * i);
+    for (uint32_t i = 0; i < registers; i++) tables.classes[i] = _mm512_loadu_si512(from->classes + 64 * i);
     const uint8_t *rows = decoder->rows;
+    const uint32_t stores = BLOCK * row_bytes / 64;
     const uint64_t ahead = run->ahead;
     fp_decode_run rest = *run; /* what is not decoded yet */
     uint64_t left = readable_blocks(run, bits);
     __m512i greatest = _mm512_setzero_si512();
     block ready[2];
     uint8_t *out = rest.out;
-    if (left) greatest = unpack(&tables, rest.packed, bits, greatest, &ready[0]);
+    if (left) greatest = unpack(&tables, rest.packed, bits, row_bytes, greatest, &ready[0]);
     for (uint32_t now = 0; left; left--, now ^= 1) {
         rest.packed += 8 * bits;
         rest.groups -= BLOCK_GROUPS;
-        if (left > 1) greatest = unpack(&tables, rest.packed, bits, greatest, &ready[now ^ 1]);
-#pragma GCC unroll 8
-        for (uint32_t eight = 0; eight < 8; eight++) {
+        if (left > 1) greatest = unpack(&tables, rest.packed, bits, row_bytes, greatest, &ready[now ^ 1]);
+#pragma GCC unroll 16
+        for (uint32_t n = 0; n < stores; n++) {
             __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 3);
-            out = eight_tokens(rows, &ready[now], eight, out);
+            out = some_tokens(rows, &ready[now], n, bits, row_bytes, out);
         }
     }
-    /* Lengths of bad codes are those of their classes, at most 8, so that it is early enough to notice them here. */
+    /* Lengths of bad codes are those of their classes, at most a row, so that it is early enough to notice them here. */
     __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
     rest.out = out;
     return rest.groups ? fp_decode_loop_avx2(decoder, &rest) : out;
 }
 
+#define SQUEEZE(width)                                                                                       \
+    (decoder->row_bytes == 8 ? squeeze_blocks(decoder, run, width, 8)                                        \
+                             : squeeze_blocks(decoder, run, width, 16))
+
 FP_TARGET uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
     switch (decoder->code_bits) {
-    case 9: return squeeze_blocks(decoder, run, 9);
-    case 10: return squeeze_blocks(decoder, run, 10);
-    case 11: return squeeze_blocks(decoder, run, 11);
-    case 12: return squeeze_blocks(decoder, run, 12);
-    case 13: return squeeze_blocks(decoder, run, 13);
-    case 14: return squeeze_blocks(decoder, run, 14);
-    case 15: return squeeze_blocks(decoder, run, 15);
-    default: return squeeze_blocks(decoder, run, 16);
+    case 9: return SQUEEZE(9);
+    case 10: return SQUEEZE(10);
+    case 11: return SQUEEZE(11);
+    case 12: return SQUEEZE(12);
+    case 13: return SQUEEZE(13);
+    case 14: return SQUEEZE(14);
+    case 15: return SQUEEZE(15);
+    default: return SQUEEZE(16);
     }
 }
 #else

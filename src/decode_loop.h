@@ -94,16 +94,16 @@ FP_LOOP_INLINE uint8_t *wide_groups(const fp_decoder *decoder, const fp_decode_r
         out = eight_tokens(&tables, packed + bits, later + bits, out, ahead, bits, row_bytes, lookup);
         if (!by_class && out > longest_end) return NULL;
     }
-    for (int i = 0; by_class && i < 8; i++)
-        if (above[i]) return NULL;
-    return out;
+    /* As two numbers: for eight, gcc 12 would keep every token's place and bytes on the stack until here. */
+    uint64_t any[2];
+    memcpy(any, &above, sizeof any);
+    return any[0] | any[1] ? NULL : out;
 }
 
-/* Widths up to 8, which only tiny dictionaries have: eight codes are one word, and the width is a variable. */
-FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode_run *run,
+/* Widths up to 8, which only small dictionaries have: eight codes are one word. */
+FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits,
                                       uint32_t row_bytes) {
     const fp_decoder tables = *decoder;
-    const uint32_t bits = tables.code_bits, mask = (1u << bits) - 1;
     const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
     uint8_t *out = run->out;
     while (packed != end) {
@@ -112,10 +112,38 @@ FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode
             uint64_t word = fp_load64(packed);
             fetch(out, run->ahead);
             if (row_bytes > 8) fetch(out, run->ahead + 64);
-            for (int i = 0; i < 8; i++, word >>= bits) {
-                uint64_t code = word & mask, length = tables.lengths[code];
-                memcpy(out, tables.rows + code * row_bytes, row_bytes);
-                out += length;
+#pragma GCC unroll 8
+            for (uint32_t i = 0; i < 8; i++)
+                out = one_token(&tables, word, word, i * bits, out, bits, row_bytes, FP_LENGTH_BY_CODE);
+        }
+        if (out > longest_end) return NULL;
+    }
+    return out;
+}
+
+typedef uint8_t pair_of_long __attribute__((vector_size(32), aligned(1)));
+
+/* The same with tables of pairs. */
+FP_LOOP_INLINE uint8_t *paired_groups(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits,
+                                      uint32_t row_bytes) {
+    const uint8_t *pairs = decoder->pairs, *lengths = decoder->pair_lengths;
+    const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
+    uint8_t *out = run->out;
+    while (packed != end) {
+        const uint8_t *longest_end = out + FP_DECODE_GROUP * row_bytes;
+        for (int half = 0; half < 2; half++, packed += bits) {
+            uint64_t word = fp_load64(packed);
+            fetch(out, run->ahead);
+            if (row_bytes > 8) fetch(out, run->ahead + 64);
+#pragma GCC unroll 4
+            for (uint32_t i = 0; i < 4; i++) {
+                uint64_t pair = FP_LOOP_FIELD(word, 2 * i * bits) & ((1ull << 2 * bits) - 1);
+                const uint8_t *row = pairs + pair * 2 * row_bytes;
+                if (row_bytes == 16)
+                    *(pair_of_long *)out = *(const pair_of_long *)row;
+                else
+                    memcpy(out, row, 16);
+                out += lengths[pair];
             }
         }
         if (out > longest_end) return NULL;
@@ -127,6 +155,19 @@ FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode
 #define FP_LOOP_CASE(width, row_bytes, lookup)                                                               \
     case width: return wide_groups(decoder, run, width, row_bytes, lookup)
 
+FP_LOOP_INLINE uint8_t *few_codes(const fp_decoder *decoder, const fp_decode_run *run, uint32_t row_bytes) {
+    switch (decoder->code_bits) {
+    case 1: return paired_groups(decoder, run, 1, row_bytes);
+    case 2: return paired_groups(decoder, run, 2, row_bytes);
+    case 3: return paired_groups(decoder, run, 3, row_bytes);
+    case 4: return paired_groups(decoder, run, 4, row_bytes);
+    case FP_MOST_PAIRED_BITS: return paired_groups(decoder, run, FP_MOST_PAIRED_BITS, row_bytes);
+    case 6: return narrow_groups(decoder, run, 6, row_bytes);
+    case 7: return narrow_groups(decoder, run, 7, row_bytes);
+    default: return narrow_groups(decoder, run, 8, row_bytes);
+    }
+}
+
 FP_LOOP_INLINE uint8_t *short_rows(const fp_decoder *decoder, const fp_decode_run *run) {
     switch (decoder->code_bits) {
         FP_LOOP_CASE(9, 8, FP_LENGTH_BY_CODE);
@@ -137,7 +178,7 @@ FP_LOOP_INLINE uint8_t *short_rows(const fp_decoder *decoder, const fp_decode_ru
         FP_LOOP_CASE(14, 8, FP_LENGTH_BY_CODE);
         FP_LOOP_CASE(15, 8, FP_LENGTH_BY_CODE);
         FP_LOOP_CASE(16, 8, FP_LENGTH_BY_CODE);
-    default: return narrow_groups(decoder, run, 8);
+    default: return few_codes(decoder, run, 8);
     }
 }
 
@@ -152,6 +193,6 @@ FP_LOOP_INLINE uint8_t *long_rows(const fp_decoder *decoder, const fp_decode_run
         FP_LOOP_CASE(14, 16, FP_LENGTH_BY_CODE);
         FP_LOOP_CASE(15, 16, FP_LENGTH_BY_CODE);
         FP_LOOP_CASE(16, 16, FP_LENGTH_BY_CODE);
-    default: return narrow_groups(decoder, run, 16);
+    default: return few_codes(decoder, run, 16);
     }
 }

@@ -22,6 +22,12 @@ typedef enum fp_length_lookup {
  * their neighbours; at 16 bits comparing all codes with N is easy. */
 #define FP_BAD_LENGTH(row_bytes) (FP_DECODE_GROUP * ((row_bytes)-1) + 2) /* at most 242 */
 
+/* Dictionaries of so few codes have tables of all pairs of them, too (at most 32 KiB), and each lookup is two tokens. */
+#define FP_MOST_PAIRED_BITS 5u
+
+/* The same as FP_BAD_LENGTH for pairs: the seven others of a group have two bytes each or more. */
+#define FP_BAD_PAIR_LENGTH(row_bytes) (FP_BAD_LENGTH(row_bytes) + 1) /* at most 243 */
+
 /* How far behind the end of its output a loop may write, whatever the codes are, beyond what its groups hold if
  * all their codes are valid: it stops after the first group with a bad one. */
 #define FP_DECODE_OVERRUN(row_bytes) (FP_DECODE_GROUP * FP_BAD_LENGTH(row_bytes) + (row_bytes))
@@ -42,7 +48,8 @@ typedef uint8_t *fp_decode_loop(const fp_decoder *decoder, const fp_decode_run *
 
 /* Tables of the AVX-512 loop. */
 typedef struct fp_squeeze {
-    uint8_t keep[1024];             /* by class, code >> fp_squeeze_shift: a bit for each byte of its token */
+    uint8_t classes
+        [1024]; /* by code >> fp_squeeze_shift: a bit for each byte of a token; of 16-byte rows, the length */
     uint8_t places[64], shifts[64]; /* where 32 packed codes begin: bytes, and bits from there on */
 } fp_squeeze;
 
@@ -57,6 +64,8 @@ struct fp_decoder {
     const uint8_t *rows;       /* 2^b rows of row_bytes, zero-padded, from the start of a cache line on */
     const uint8_t *lengths;    /* as `lookup` says */
     const fp_squeeze *squeeze; /* NULL if there are none */
+    const uint8_t *pairs; /* rows of 2 * row_bytes, by second code << b | first; NULL if there are none */
+    const uint8_t *pair_lengths;
     uint32_t code_bits;
     uint32_t code_slots; /* N */
     uint32_t row_bytes;  /* 8 if no token is longer, else 16 */
@@ -80,10 +89,10 @@ uint8_t *fp_decode_loop_portable(const fp_decoder *decoder, const fp_decode_run 
 #if defined(__x86_64__)
 uint8_t *fp_decode_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run);
 
-/* Only for decoders that have fp_squeeze tables: 9 bits or more, rows of 8 bytes, and a class of codes by fp_squeeze_shift
- * has tokens of one length. `lengths` is by code. */
+/* Only for decoders that have fp_squeeze tables: 9 bits or more, and a class of codes by fp_squeeze_shift has tokens of one
+ * length. `lengths` is by code. */
 uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run);
-void fp_squeeze_fill(uint32_t code_bits, const uint8_t *lengths, fp_squeeze *tables);
+void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths, fp_squeeze *tables);
 #endif
 
 #endif
