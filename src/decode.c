@@ -29,12 +29,14 @@ fp_cpu_level fp_cpu_detect(void) {
  * rows in 256 bits (8 to 40 % slower in cache, as each squeeze takes three instructions of one port), gathers (40 %), plain
  * copies from a buffer (5 to 25 %). No gain: fields by pext, lengths of 4 or 8 bytes that add straight from memory, positions
  * of eight tokens by prefix sums before any store, two tokens merged by pshufb, fetching for writing (prefetchw), fetching
- * from afar to the second-level cache and then again from near.
- * At 12 to 16 bits: squeezing four 16-byte rows (9 % faster to 10 % slower, and up to 22 % slower while the core's other thread
- * is busy); 16-byte rows by codes that AVX-512 has unpacked (up to 15 % slower); stores past the caches, 64 bytes at a time from a
- * small buffer, of all pages or every second, fourth or eighth (10 % faster to 28 % slower; such stores alone are twice as fast
- * as others, but nothing else goes on meanwhile). 8-byte rows with lengths by class at 15 and 16 bits: 6 % faster to 19 % slower.
- * Tables in pages of 2 MiB: no gain. Two loops that take turns by the clock: 0 to 4 % slower than the better one. */
+ * from afar to the second-level cache and then again from near, an early 512-bit instruction to have the CPU get ready while
+ * the AVX2 loop runs.
+ * At 12 to 16 bits: 16-byte rows stored one by one by codes that AVX-512 has unpacked (up to 15 % slower); stores past the
+ * caches, 64 bytes at a time from a small buffer, of all pages or every second, fourth or eighth (10 % faster to 28 % slower;
+ * such stores alone are twice as fast as others, but nothing else goes on meanwhile). 8-byte rows with lengths by class at 15
+ * and 16 bits: 6 % faster to 19 % slower. Tables in pages of 2 MiB: no gain. Two loops that take turns by the clock: 0 to 4 %
+ * slower than the better one. Tokens back to back instead of rows, found by class: at 16 bits 10 to 15 % faster than the AVX2
+ * loop with tokens of 5 to 7 bytes, but 5 to 25 % slower than the AVX-512 loop while the core's other thread is busy. */
 static fp_decode_loop *loop_of(fp_cpu_level level) {
 #if defined(__x86_64__)
     if (level >= FP_CPU_AVX2) return fp_decode_loop_avx2;
@@ -73,8 +75,8 @@ static int constant_in_classes(const uint8_t *lengths, uint32_t patterns, uint32
 }
 
 /* Turns lengths by code (there is room for two an entry) into the table that is fastest. Doubled ones gain 0 to 7 % at 12
- * bits and are too large from 14 on. By class, 16-byte rows gain 5 to 10 % at 16 bits, lose
- * up to 10 % at 15 and up to 15 % at 14. */
+ * bits and are too large from 14 on. By class, 16-byte rows gain 5 to 10 % at 16 bits and up to 5 % at 15, and lose up to 20 %
+ * at 13 and 14 while the core's other thread is busy. */
 static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_t slots, uint32_t row_bytes) {
     uint32_t patterns = 1u << bits;
     if (bits == 16 && row_bytes == 16 && constant_in_classes(lengths, patterns, FP_CLASS_SHIFT)) {

@@ -31,10 +31,10 @@ const uint8_t *fp_decoder_rows(const fp_decoder *decoder, uint32_t *row_bytes);
 
 #define FP_DECODE_BAD UINT64_MAX
 
-/* Instructions of 512 bits take a CPU some 70 us to get ready for, each time that they have not been used for a while. What
- * they save, 0.05 to 0.2 ns a code, is more than that from so many codes on: columns of half a million broke even, of two
- * million were up to 16 % faster. */
-#define FP_BULK_CODES (1u << 20)
+/* Instructions of 512 bits take a CPU some 70 us to get ready for, each time that they have not been used for a while, and
+ * all others are slow meanwhile. What they save, 0.05 to 0.2 ns a code, is more than that from so many codes on: on a quiet
+ * Ice Lake core calls of 300,000 to 400,000 codes were 5 to 8 % slower with them, of 600,000 to a million 2 to 17 % faster. */
+#define FP_BULK_CODES (1u << 19)
 
 /* Decodes codes first .. first + count of a packed stream to out[0 .. capacity). Reads nothing outside
  * packed[0 .. packed_size) (the caller has checked that fp_packed_size(first + count) <= packed_size), writes

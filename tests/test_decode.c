@@ -83,8 +83,9 @@ static subject make_subject(uint32_t bits, uint32_t slots, shape kind, uint64_t 
         CHECK_EQ(
             fp_decoder_create(&s.dict, (fp_cpu_level)level, &allocator, &s.decoders[s.decoder_count++], NULL),
             FASTPAIR_OK);
-    /* Short tokens in classes have a loop of their own for bulk where the CPU has the instructions. */
-    if (kind == SHAPE_SHORT && bits >= 9 && slots == 1u << bits && fp_cpu_detect() == FP_CPU_AVX512)
+    /* Tokens in classes have a loop of their own for bulk where the CPU has the instructions. */
+    int in_classes = kind == SHAPE_SHORT ? bits >= 9 : kind == SHAPE_MIXED && bits >= 10;
+    if (in_classes && slots == 1u << bits && fp_cpu_detect() == FP_CPU_AVX512)
         CHECK(s.decoders[s.decoder_count - 1]->bulk_loop != s.decoders[s.decoder_count - 1]->loop);
     return s;
 }
