@@ -230,7 +230,7 @@ typedef struct fastpair_open_options {
     size_t struct_size; /* sizeof(fastpair_open_options) */
     fastpair_allocator allocator;
     uint32_t cpu_level; /* which decoder: 0 best for this CPU, 1 portable C, 2 x86-64 baseline, 3 AVX2,
-                           4 AVX-512 with VBMI2, which is for many short tokens and else the same as 3;
+                           4 AVX-512 with VBMI2, which is for many codes and else the same as 3;
                            a level the CPU lacks is UNSUPPORTED. All give the same bytes. */
 } fastpair_open_options;
 

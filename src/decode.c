@@ -75,8 +75,8 @@ static int constant_in_classes(const uint8_t *lengths, uint32_t patterns, uint32
 }
 
 /* Turns lengths by code (there is room for two an entry) into the table that is fastest. Doubled ones gain 0 to 7 % at 12
- * bits and are too large from 14 on. By class, 16-byte rows gain 5 to 10 % at 16 bits and up to 5 % at 15, and lose up to 20 %
- * at 13 and 14 while the core's other thread is busy. */
+ * bits and are too large from 14 on. By class, 16-byte rows gain 5 to 10 % at 16 bits. At 15 they would gain up to 5 %,
+ * less what looking for bad codes takes there, and at 13 and 14 lose up to 20 % while the core's other thread is busy. */
 static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_t slots, uint32_t row_bytes) {
     uint32_t patterns = 1u << bits;
     if (bits == 16 && row_bytes == 16 && constant_in_classes(lengths, patterns, FP_CLASS_SHIFT)) {
@@ -90,7 +90,7 @@ static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_
     return FP_LENGTH_BY_DOUBLE;
 }
 
-/* How many pairs of codes have tables. */
+/* Entries of the tables of pairs; 0 if there are none. */
 static uint64_t pairs_of(uint32_t bits) { return bits <= FP_MOST_PAIRED_BITS ? 1ull << 2 * bits : 0; }
 
 /* Makes the tables of pairs, from the first cache line of `space` on. `lengths` are by code. */
@@ -137,7 +137,7 @@ fastpair_status fp_decoder_create(const fp_dict *dict, fp_cpu_level level,
                        "cpu level %d was asked for, but this CPU has only level %d; use 0 for the best",
                        (int)level, (int)best);
     if (level == FP_CPU_BEST) level = best;
-    /* One block: the struct, the small tables, the rows from a cache line's start on, the lengths, and so for pairs. */
+    /* One block: the struct, the small tables, the rows from a cache line's start on, the lengths; then so for pairs. */
     uint32_t row_bytes = longest_token(dict) <= 8 ? 8 : 16, bits = dict->code_bits;
     uint64_t rows_size = (uint64_t)row_bytes << bits, lengths_size = 2ull << bits;
     uint64_t pairs_size = CACHE_LINE + pairs_of(bits) * (2 * row_bytes + 1);
@@ -219,7 +219,7 @@ static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
 
 /* How far ahead of the stores lines are fetched: nearer and they come too late, farther and they are gone again when they are
  * written. (1, 2, 4 and 8 KiB instead of 3 are 0 to 8 % slower, by column, width and whether the output is in cache already;
- * with the AVX-512 loop 3 to 12 KiB and either level of cache are within 3 %.) */
+ * with the AVX-512 loop 4.5 to 9 KiB are 5 % slower to 3 % faster, the second-level cache is 0 to 5 % slower.) */
 #define AHEAD 3072u
 
 /* The first fetch from a page waits until the CPU has found out where the page is, and what comes behind it waits, too. With

@@ -16,13 +16,13 @@
 
 #define BLOCK        64u /* codes */
 #define BLOCK_GROUPS (BLOCK / FP_DECODE_GROUP)
-#define MOST_CLASSES sizeof(((fp_squeeze *)0)->classes)
+#define MOST_CLASSES sizeof(((fp_squeeze *)0)->by_class)
 
 void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths, fp_squeeze *tables) {
     uint32_t shift = fp_squeeze_shift(code_bits);
     for (uint32_t class = 0; class < 1u << (code_bits - shift); class ++) {
         uint8_t length = lengths[class << shift];
-        tables->classes[class] = row_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
+        tables->by_class[class] = row_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
     }
     for (uint32_t i = 0; i < 64; i++) { /* four codes go to each eight bytes */
         uint32_t first_bit = i / 8 * 4 * code_bits;
@@ -54,7 +54,7 @@ FP_INLINE uint32_t wide_of(uint32_t four) { return four / 8 * 32 + four % 2 * 16
 
 typedef struct unpacker {
     __m512i places, shifts, code_mask;
-    __m512i classes[MOST_CLASSES / 64];
+    __m512i by_class[MOST_CLASSES / 64];
 } unpacker;
 
 FP_INLINE __m512i unpack_half(const unpacker *tables, const uint8_t *packed) {
@@ -64,7 +64,7 @@ FP_INLINE __m512i unpack_half(const unpacker *tables, const uint8_t *packed) {
 
 /* What the table has for the classes of 64 codes, a byte each, in the order that packing leaves. Each 128 entries of the
  * table are asked by the lower 7 bits of all classes; the bits above choose between the answers. */
-FP_INLINE __m512i classes_of(const unpacker *tables, __m512i low, __m512i high, uint32_t bits) {
+FP_INLINE __m512i look_up_classes(const unpacker *tables, __m512i low, __m512i high, uint32_t bits) {
     const uint32_t shift = fp_squeeze_shift(bits), answers = 1u << (bits - shift - 7);
     __m512i highest =
         _mm512_packus_epi16(_mm512_srli_epi16(low, bits - 8), _mm512_srli_epi16(high, bits - 8));
@@ -77,7 +77,7 @@ FP_INLINE __m512i classes_of(const unpacker *tables, __m512i low, __m512i high, 
     __m512i found[MOST_CLASSES / 128];
 #pragma GCC unroll 8
     for (uint32_t i = 0; i < answers; i++)
-        found[i] = _mm512_permutex2var_epi8(tables->classes[2 * i], lower, tables->classes[2 * i + 1]);
+        found[i] = _mm512_permutex2var_epi8(tables->by_class[2 * i], lower, tables->by_class[2 * i + 1]);
 #pragma GCC unroll 3
     for (uint32_t left = answers / 2, bit = bits - shift - 8; left; left /= 2, bit--) {
         __mmask64 second = _mm512_movepi8_mask(_mm512_slli_epi16(highest, bit));
@@ -91,7 +91,7 @@ FP_INLINE __m512i classes_of(const unpacker *tables, __m512i low, __m512i high, 
 FP_INLINE void make_short(const unpacker *tables, __m512i low, __m512i high, uint32_t bits, short_block *to) {
     _mm512_store_si512(to->codes, low);
     _mm512_store_si512(to->codes + 32, high);
-    _mm512_store_si512(to->keep, classes_of(tables, low, high, bits));
+    _mm512_store_si512(to->keep, look_up_classes(tables, low, high, bits));
 }
 
 FP_INLINE void store_doubled(__m512i codes, uint32_t *to) {
@@ -115,7 +115,7 @@ FP_INLINE void make_long(const unpacker *tables, __m512i low, __m512i high, uint
         store_doubled(high, to->doubled.wide + 32);
     }
     /* Widening undoes the order of packing. */
-    __m512i lengths = classes_of(tables, low, high, bits), zero = _mm512_setzero_si512();
+    __m512i lengths = look_up_classes(tables, low, high, bits), zero = _mm512_setzero_si512();
     _mm512_store_si512(to->keep, long_masks(_mm512_unpacklo_epi8(lengths, zero)));
     _mm512_store_si512(to->keep + BLOCK / 8, long_masks(_mm512_unpackhi_epi8(lengths, zero)));
 }
@@ -178,6 +178,7 @@ FP_INLINE __m256i two_long_rows(const uint8_t *rows, uint64_t first_doubled, uin
     return _mm256_mask_broadcast_i32x4(_mm256_castsi128_si256(first), 0xf0, second);
 }
 
+/* The fields are had as in four_rows. */
 FP_INLINE uint8_t *four_long(const uint8_t *rows, const long_block *from, uint32_t four, uint32_t bits,
                              uint8_t *out) {
     __m256i low, high;
@@ -218,7 +219,7 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
                        .code_mask = _mm512_set1_epi16((short)((1u << bits) - 1))};
     const uint32_t registers = 1u << (bits - fp_squeeze_shift(bits) - 6);
 #pragma GCC unroll 16
-    for (uint32_t i = 0; i < registers; i++) tables.classes[i] = _mm512_loadu_si512(from->classes + 64 * i);
+    for (uint32_t i = 0; i < registers; i++) tables.by_class[i] = _mm512_loadu_si512(from->by_class + 64 * i);
     const uint8_t *rows = decoder->rows;
     const uint32_t stores = BLOCK * row_bytes / 64;
     const uint64_t ahead = run->ahead;

@@ -1,8 +1,8 @@
 /* decode_loop.h - the hot loop, written once and compiled for each CPU level that gains by it.
  *
  * In: groups of sixteen packed codes. Out: their tokens back to back. Each token is one load and one store of a whole
- * row, 8 or 16 bytes; the next token overwrites what was too much. No branch depends on the data but one a group, which
- * is taken when a code was bad.
+ * row, 8 or 16 bytes; the next token overwrites what was too much. With codes of few bits two tokens are one row. No branch
+ * depends on the data but one a group, or a run, which is taken when a code was bad.
  *
  * What makes it fast is the output more than the instructions: its cache lines are fetched well ahead of the stores.
  * Otherwise a store waits for its line, stores behind it wait too, and with them loads whose addresses share their low 12
@@ -100,18 +100,20 @@ FP_LOOP_INLINE uint8_t *wide_groups(const fp_decoder *decoder, const fp_decode_r
     return any[0] | any[1] ? NULL : out;
 }
 
-/* Widths up to 8, which only small dictionaries have: eight codes are one word. */
+/* Widths up to 8, which only small dictionaries have: eight codes are one word. Those up to FP_MOST_PAIRED_BITS are for
+ * paired_groups. */
 FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits,
                                       uint32_t row_bytes) {
     const fp_decoder tables = *decoder;
     const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
+    const uint64_t ahead = run->ahead;
     uint8_t *out = run->out;
     while (packed != end) {
         const uint8_t *longest_end = out + FP_DECODE_GROUP * row_bytes;
         for (int half = 0; half < 2; half++, packed += bits) {
             uint64_t word = fp_load64(packed);
-            fetch(out, run->ahead);
-            if (row_bytes > 8) fetch(out, run->ahead + 64);
+            fetch(out, ahead);
+            if (row_bytes > 8) fetch(out, ahead + 64);
 #pragma GCC unroll 8
             for (uint32_t i = 0; i < 8; i++)
                 out = one_token(&tables, word, word, i * bits, out, bits, row_bytes, FP_LENGTH_BY_CODE);
@@ -121,28 +123,35 @@ FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode
     return out;
 }
 
-typedef uint8_t pair_of_long __attribute__((vector_size(32), aligned(1)));
+/* 16 or 32 bytes. Through a variable, as gcc 12 copies 32 bytes in halves otherwise even where it has registers of 32. */
+FP_LOOP_INLINE void copy_pair(uint8_t *out, const uint8_t *pair, uint32_t bytes) {
+    typedef uint8_t long_pair __attribute__((vector_size(32)));
+    long_pair both;
+    if (bytes < sizeof both) {
+        memcpy(out, pair, 16);
+    } else {
+        memcpy(&both, pair, sizeof both);
+        memcpy(out, &both, sizeof both);
+    }
+}
 
-/* The same with tables of pairs. */
+/* As narrow_groups, with two codes a lookup. */
 FP_LOOP_INLINE uint8_t *paired_groups(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits,
                                       uint32_t row_bytes) {
     const uint8_t *pairs = decoder->pairs, *lengths = decoder->pair_lengths;
     const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
+    const uint64_t ahead = run->ahead;
     uint8_t *out = run->out;
     while (packed != end) {
         const uint8_t *longest_end = out + FP_DECODE_GROUP * row_bytes;
         for (int half = 0; half < 2; half++, packed += bits) {
             uint64_t word = fp_load64(packed);
-            fetch(out, run->ahead);
-            if (row_bytes > 8) fetch(out, run->ahead + 64);
+            fetch(out, ahead);
+            if (row_bytes > 8) fetch(out, ahead + 64);
 #pragma GCC unroll 4
             for (uint32_t i = 0; i < 4; i++) {
                 uint64_t pair = FP_LOOP_FIELD(word, 2 * i * bits) & ((1ull << 2 * bits) - 1);
-                const uint8_t *row = pairs + pair * 2 * row_bytes;
-                if (row_bytes == 16)
-                    *(pair_of_long *)out = *(const pair_of_long *)row;
-                else
-                    memcpy(out, row, 16);
+                copy_pair(out, pairs + pair * 2 * row_bytes, 2 * row_bytes);
                 out += lengths[pair];
             }
         }
@@ -155,13 +164,15 @@ FP_LOOP_INLINE uint8_t *paired_groups(const fp_decoder *decoder, const fp_decode
 #define FP_LOOP_CASE(width, row_bytes, lookup)                                                               \
     case width: return wide_groups(decoder, run, width, row_bytes, lookup)
 
-FP_LOOP_INLINE uint8_t *few_codes(const fp_decoder *decoder, const fp_decode_run *run, uint32_t row_bytes) {
+FP_LOOP_INLINE uint8_t *small_dictionary(const fp_decoder *decoder, const fp_decode_run *run,
+                                         uint32_t row_bytes) {
+    _Static_assert(FP_MOST_PAIRED_BITS == 5, "as the cases have it");
     switch (decoder->code_bits) {
     case 1: return paired_groups(decoder, run, 1, row_bytes);
     case 2: return paired_groups(decoder, run, 2, row_bytes);
     case 3: return paired_groups(decoder, run, 3, row_bytes);
     case 4: return paired_groups(decoder, run, 4, row_bytes);
-    case FP_MOST_PAIRED_BITS: return paired_groups(decoder, run, FP_MOST_PAIRED_BITS, row_bytes);
+    case 5: return paired_groups(decoder, run, 5, row_bytes);
     case 6: return narrow_groups(decoder, run, 6, row_bytes);
     case 7: return narrow_groups(decoder, run, 7, row_bytes);
     default: return narrow_groups(decoder, run, 8, row_bytes);
@@ -178,7 +189,7 @@ FP_LOOP_INLINE uint8_t *short_rows(const fp_decoder *decoder, const fp_decode_ru
         FP_LOOP_CASE(14, 8, FP_LENGTH_BY_CODE);
         FP_LOOP_CASE(15, 8, FP_LENGTH_BY_CODE);
         FP_LOOP_CASE(16, 8, FP_LENGTH_BY_CODE);
-    default: return few_codes(decoder, run, 8);
+    default: return small_dictionary(decoder, run, 8);
     }
 }
 
@@ -193,6 +204,6 @@ FP_LOOP_INLINE uint8_t *long_rows(const fp_decoder *decoder, const fp_decode_run
         FP_LOOP_CASE(14, 16, FP_LENGTH_BY_CODE);
         FP_LOOP_CASE(15, 16, FP_LENGTH_BY_CODE);
         FP_LOOP_CASE(16, 16, FP_LENGTH_BY_CODE);
-    default: return few_codes(decoder, run, 16);
+    default: return small_dictionary(decoder, run, 16);
     }
 }

@@ -22,15 +22,22 @@ typedef enum fp_length_lookup {
  * their neighbours; at 16 bits comparing all codes with N is easy. */
 #define FP_BAD_LENGTH(row_bytes) (FP_DECODE_GROUP * ((row_bytes)-1) + 2) /* at most 242 */
 
-/* Dictionaries of so few codes have tables of all pairs of them, too (at most 32 KiB), and each lookup is two tokens. */
+/* Dictionaries with codes of so few bits have tables of all pairs of codes, too (at most 33 KiB), so that each lookup is two
+ * tokens. */
 #define FP_MOST_PAIRED_BITS 5u
 
-/* The same as FP_BAD_LENGTH for pairs: the seven others of a group have two bytes each or more. */
+/* FP_BAD_LENGTH for pairs, one more as the seven other pairs of a group may have 14 bytes, not 15. */
 #define FP_BAD_PAIR_LENGTH(row_bytes) (FP_BAD_LENGTH(row_bytes) + 1) /* at most 243 */
 
-/* How far behind the end of its output a loop may write, whatever the codes are, beyond what its groups hold if
- * all their codes are valid: it stops after the first group with a bad one. */
+/* How far behind the end of its output a loop may write, whatever the codes are, beyond what its groups hold if all their
+ * codes are valid: it stops after the first group that bad codes make longer than that, or takes them for no longer than
+ * a row. */
 #define FP_DECODE_OVERRUN(row_bytes) (FP_DECODE_GROUP * FP_BAD_LENGTH(row_bytes) + (row_bytes))
+
+_Static_assert(8 * FP_BAD_PAIR_LENGTH(8) + 16 <= FP_DECODE_OVERRUN(8) &&
+                   8 * FP_BAD_PAIR_LENGTH(16) + 32 <= FP_DECODE_OVERRUN(16),
+               "a group of bad pairs stays within the overrun");
+_Static_assert(FP_DECODE_OVERRUN(8) >= 64, "so do stores of 64 bytes");
 
 /* What one call of a loop decodes: `groups` groups of packed codes. Of each it reads fp_group_reach bytes from its first
  * byte on, and before packed_end anything it likes. The output has room for groups * 16 rows and FP_DECODE_OVERRUN
@@ -48,8 +55,8 @@ typedef uint8_t *fp_decode_loop(const fp_decoder *decoder, const fp_decode_run *
 
 /* Tables of the AVX-512 loop. */
 typedef struct fp_squeeze {
-    uint8_t classes
-        [1024]; /* by code >> fp_squeeze_shift: a bit for each byte of a token; of 16-byte rows, the length */
+    /* By class, code >> fp_squeeze_shift. Of 8-byte rows: a bit for each byte of the token; of 16-byte rows: its length. */
+    uint8_t by_class[1024];
     uint8_t places[64], shifts[64]; /* where 32 packed codes begin: bytes, and bits from there on */
 } fp_squeeze;
 
@@ -64,8 +71,8 @@ struct fp_decoder {
     const uint8_t *rows;       /* 2^b rows of row_bytes, zero-padded, from the start of a cache line on */
     const uint8_t *lengths;    /* as `lookup` says */
     const fp_squeeze *squeeze; /* NULL if there are none */
-    const uint8_t *pairs; /* rows of 2 * row_bytes, by second code << b | first; NULL if there are none */
-    const uint8_t *pair_lengths;
+    const uint8_t *pairs; /* by second code << b | first: 2 * row_bytes, both tokens, zero-padded; or NULL */
+    const uint8_t *pair_lengths; /* of both tokens, or FP_BAD_PAIR_LENGTH if a code is bad */
     uint32_t code_bits;
     uint32_t code_slots; /* N */
     uint32_t row_bytes;  /* 8 if no token is longer, else 16 */

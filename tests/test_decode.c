@@ -16,6 +16,7 @@ typedef enum shape {
     SHAPE_EIGHTS, /* the longest that 8-byte rows hold */
     SHAPE_NINES,
     SHAPE_SIXTEENS,
+    SHAPE_ENDS,   /* the first half of one byte, the others of 16 */
     SHAPE_HALVES, /* as mixed, but classes begin at multiples of 32 codes, not 64 */
     SHAPE_WILD,   /* 1..16 in any order, with slots that hold no token */
     SHAPES
@@ -51,6 +52,9 @@ static fp_dict make_dict(uint32_t bits, uint32_t slots, shape kind, uint64_t *ra
         [SHAPE_ONES] = 1, [SHAPE_EIGHTS] = 8, [SHAPE_NINES] = 9, [SHAPE_SIXTEENS] = 16};
     if (only[kind]) {
         add_run(&dict, 0, slots, only[kind], random);
+    } else if (kind == SHAPE_ENDS) {
+        if (slots > 1) add_run(&dict, 0, slots / 2, 1, random);
+        add_run(&dict, slots / 2, slots - slots / 2, 16, random);
     } else if (kind == SHAPE_WILD) {
         for (uint32_t at = 0; at < slots;) {
             uint32_t count = 1 + (uint32_t)(check_random(random) % (1 + slots / 7));
@@ -84,8 +88,8 @@ static subject make_subject(uint32_t bits, uint32_t slots, shape kind, uint64_t 
             fp_decoder_create(&s.dict, (fp_cpu_level)level, &allocator, &s.decoders[s.decoder_count++], NULL),
             FASTPAIR_OK);
     /* Tokens in classes have a loop of their own for bulk where the CPU has the instructions. */
-    int in_classes = kind == SHAPE_SHORT ? bits >= 9 : kind == SHAPE_MIXED && bits >= 10;
-    if (in_classes && slots == 1u << bits && fp_cpu_detect() == FP_CPU_AVX512)
+    if ((kind == SHAPE_SHORT || kind == SHAPE_MIXED) && bits >= 9 && slots == 1u << bits &&
+        fp_cpu_detect() == FP_CPU_AVX512)
         CHECK(s.decoders[s.decoder_count - 1]->bulk_loop != s.decoders[s.decoder_count - 1]->loop);
     return s;
 }
