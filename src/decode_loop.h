@@ -100,10 +100,26 @@ FP_LOOP_INLINE uint8_t *wide_groups(const fp_decoder *decoder, const fp_decode_r
     return any[0] | any[1] ? NULL : out;
 }
 
-/* Widths up to 8, which only small dictionaries have: eight codes are one word. Those up to FP_MOST_PAIRED_BITS are for
- * paired_groups. */
+/* Two codes, the first at bit `shift`, by the tables of pairs. */
+FP_LOOP_INLINE uint8_t *two_tokens(const fp_decoder *tables, uint64_t word, uint32_t shift, uint8_t *out,
+                                   uint32_t bits, uint32_t row_bytes) {
+    uint64_t pair = FP_LOOP_FIELD(word, shift) & ((1ull << 2 * bits) - 1);
+    const uint8_t *row = tables->pairs + pair * 2 * row_bytes;
+    typedef uint8_t long_pair __attribute__((vector_size(32)));
+    long_pair both;
+    if (2 * row_bytes < sizeof both) {
+        memcpy(out, row, 16);
+    } else { /* through a variable, as gcc 12 copies 32 bytes in halves even where it has registers of 32 */
+        memcpy(&both, row, sizeof both);
+        memcpy(out, &both, sizeof both);
+    }
+    return out + tables->pair_lengths[pair];
+}
+
+/* Widths up to 8, which only small dictionaries have: eight codes are one word. */
 FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits,
                                       uint32_t row_bytes) {
+    const int paired = bits <= FP_MOST_PAIRED_BITS;
     const fp_decoder tables = *decoder;
     const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
     const uint64_t ahead = run->ahead;
@@ -115,45 +131,10 @@ FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode
             fetch(out, ahead);
             if (row_bytes > 8) fetch(out, ahead + 64);
 #pragma GCC unroll 8
-            for (uint32_t i = 0; i < 8; i++)
-                out = one_token(&tables, word, word, i * bits, out, bits, row_bytes, FP_LENGTH_BY_CODE);
-        }
-        if (out > longest_end) return NULL;
-    }
-    return out;
-}
-
-/* 16 or 32 bytes. Through a variable, as gcc 12 copies 32 bytes in halves otherwise even where it has registers of 32. */
-FP_LOOP_INLINE void copy_pair(uint8_t *out, const uint8_t *pair, uint32_t bytes) {
-    typedef uint8_t long_pair __attribute__((vector_size(32)));
-    long_pair both;
-    if (bytes < sizeof both) {
-        memcpy(out, pair, 16);
-    } else {
-        memcpy(&both, pair, sizeof both);
-        memcpy(out, &both, sizeof both);
-    }
-}
-
-/* As narrow_groups, with two codes a lookup. */
-FP_LOOP_INLINE uint8_t *paired_groups(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits,
-                                      uint32_t row_bytes) {
-    const uint8_t *pairs = decoder->pairs, *lengths = decoder->pair_lengths;
-    const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
-    const uint64_t ahead = run->ahead;
-    uint8_t *out = run->out;
-    while (packed != end) {
-        const uint8_t *longest_end = out + FP_DECODE_GROUP * row_bytes;
-        for (int half = 0; half < 2; half++, packed += bits) {
-            uint64_t word = fp_load64(packed);
-            fetch(out, ahead);
-            if (row_bytes > 8) fetch(out, ahead + 64);
-#pragma GCC unroll 4
-            for (uint32_t i = 0; i < 4; i++) {
-                uint64_t pair = FP_LOOP_FIELD(word, 2 * i * bits) & ((1ull << 2 * bits) - 1);
-                copy_pair(out, pairs + pair * 2 * row_bytes, 2 * row_bytes);
-                out += lengths[pair];
-            }
+            for (uint32_t i = 0; i < 8; i += paired ? 2 : 1)
+                out = paired
+                          ? two_tokens(&tables, word, i * bits, out, bits, row_bytes)
+                          : one_token(&tables, word, word, i * bits, out, bits, row_bytes, FP_LENGTH_BY_CODE);
         }
         if (out > longest_end) return NULL;
     }
@@ -166,13 +147,12 @@ FP_LOOP_INLINE uint8_t *paired_groups(const fp_decoder *decoder, const fp_decode
 
 FP_LOOP_INLINE uint8_t *small_dictionary(const fp_decoder *decoder, const fp_decode_run *run,
                                          uint32_t row_bytes) {
-    _Static_assert(FP_MOST_PAIRED_BITS == 5, "as the cases have it");
     switch (decoder->code_bits) {
-    case 1: return paired_groups(decoder, run, 1, row_bytes);
-    case 2: return paired_groups(decoder, run, 2, row_bytes);
-    case 3: return paired_groups(decoder, run, 3, row_bytes);
-    case 4: return paired_groups(decoder, run, 4, row_bytes);
-    case 5: return paired_groups(decoder, run, 5, row_bytes);
+    case 1: return narrow_groups(decoder, run, 1, row_bytes);
+    case 2: return narrow_groups(decoder, run, 2, row_bytes);
+    case 3: return narrow_groups(decoder, run, 3, row_bytes);
+    case 4: return narrow_groups(decoder, run, 4, row_bytes);
+    case 5: return narrow_groups(decoder, run, 5, row_bytes);
     case 6: return narrow_groups(decoder, run, 6, row_bytes);
     case 7: return narrow_groups(decoder, run, 7, row_bytes);
     default: return narrow_groups(decoder, run, 8, row_bytes);
