@@ -118,7 +118,7 @@ static void choose_bulk_loop(fp_decoder *decoder, fp_cpu_level level, const uint
     decoder->bulk_loop = decoder->loop;
 #if defined(__x86_64__)
     uint32_t bits = decoder->code_bits;
-    if (level < FP_CPU_AVX512 || bits <= 8) return;
+    if (level < FP_CPU_AVX512 || bits <= FP_MOST_PAIRED_BITS) return;
     if (!constant_in_classes(lengths, 1u << bits, fp_squeeze_shift(bits))) return;
     fp_squeeze_fill(bits, decoder->row_bytes, lengths, squeeze);
     decoder->squeeze = squeeze;

@@ -9,6 +9,7 @@
 #include "format.h"
 
 #include <immintrin.h>
+#include <string.h>
 
 #define FP_TARGET                                                                                            \
     __attribute__((target("avx2,bmi,bmi2,popcnt,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2")))
@@ -20,6 +21,7 @@
 
 void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths, fp_squeeze *tables) {
     uint32_t shift = fp_squeeze_shift(code_bits);
+    memset(tables->by_class, 0, sizeof tables->by_class);
     for (uint32_t class = 0; class < 1u << (code_bits - shift); class ++) {
         uint8_t length = lengths[class << shift];
         tables->by_class[class] = row_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
@@ -65,11 +67,12 @@ FP_INLINE __m512i unpack_half(const unpacker *tables, const uint8_t *packed) {
 /* What the table has for the classes of 64 codes, a byte each, in the order that packing leaves. Each 128 entries of the
  * table are asked by the lower 7 bits of all classes; the bits above choose between the answers. */
 FP_INLINE __m512i look_up_classes(const unpacker *tables, __m512i low, __m512i high, uint32_t bits) {
-    const uint32_t shift = fp_squeeze_shift(bits), answers = 1u << (bits - shift - 7);
+    const uint32_t shift = fp_squeeze_shift(bits), answers = bits > 7 ? 1u << (bits - shift - 7) : 1;
+    const uint32_t lower_bits = bits > 8 ? bits - 8 : 0;
     __m512i highest =
-        _mm512_packus_epi16(_mm512_srli_epi16(low, bits - 8), _mm512_srli_epi16(high, bits - 8));
+        _mm512_packus_epi16(_mm512_srli_epi16(low, lower_bits), _mm512_srli_epi16(high, lower_bits));
     __m512i lower = highest;
-    if (shift != bits - 8) {
+    if (shift != lower_bits) {
         __m512i seven_bits = _mm512_set1_epi16(127);
         lower = _mm512_packus_epi16(_mm512_and_si512(_mm512_srli_epi16(low, shift), seven_bits),
                                     _mm512_and_si512(_mm512_srli_epi16(high, shift), seven_bits));
@@ -217,7 +220,7 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
     unpacker tables = {.places = _mm512_loadu_si512(from->places),
                        .shifts = _mm512_loadu_si512(from->shifts),
                        .code_mask = _mm512_set1_epi16((short)((1u << bits) - 1))};
-    const uint32_t registers = 1u << (bits - fp_squeeze_shift(bits) - 6);
+    const uint32_t registers = bits > 7 ? 1u << (bits - fp_squeeze_shift(bits) - 6) : 2;
 #pragma GCC unroll 16
     for (uint32_t i = 0; i < registers; i++) tables.by_class[i] = _mm512_loadu_si512(from->by_class + 64 * i);
     const uint8_t *rows = decoder->rows;
@@ -252,6 +255,9 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
 
 FP_TARGET uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
     switch (decoder->code_bits) {
+    case 6: return SQUEEZE(6);
+    case 7: return SQUEEZE(7);
+    case 8: return SQUEEZE(8);
     case 9: return SQUEEZE(9);
     case 10: return SQUEEZE(10);
     case 11: return SQUEEZE(11);

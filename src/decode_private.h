@@ -60,9 +60,11 @@ typedef struct fp_squeeze {
     uint8_t places[64], shifts[64]; /* where 32 packed codes begin: bytes, and bits from there on */
 } fp_squeeze;
 
-/* At least 256 classes, which the highest 8 bits tell apart, and at most 64 codes a class, as they are in files. */
+/* At least 256 classes if there are so many codes, which the highest 8 bits tell apart, and at most 64 codes a class, as they
+ * are in files. */
 static inline uint32_t fp_squeeze_shift(uint32_t code_bits) {
-    return code_bits - 8 < FP_CLASS_SHIFT ? code_bits - 8 : FP_CLASS_SHIFT;
+    uint32_t lower_bits = code_bits > 8 ? code_bits - 8 : 0;
+    return lower_bits < FP_CLASS_SHIFT ? lower_bits : FP_CLASS_SHIFT;
 }
 
 struct fp_decoder {
@@ -96,8 +98,8 @@ uint8_t *fp_decode_loop_portable(const fp_decoder *decoder, const fp_decode_run 
 #if defined(__x86_64__)
 uint8_t *fp_decode_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run);
 
-/* Only for decoders that have fp_squeeze tables: 9 bits or more, and a class of codes by fp_squeeze_shift has tokens of one
- * length. `lengths` is by code. */
+/* Only for decoders that have fp_squeeze tables: more than FP_MOST_PAIRED_BITS, and a class of codes by fp_squeeze_shift has
+ * tokens of one length. `lengths` is by code. */
 uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run);
 void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths, fp_squeeze *tables);
 #endif

@@ -88,7 +88,7 @@ static subject make_subject(uint32_t bits, uint32_t slots, shape kind, uint64_t 
             fp_decoder_create(&s.dict, (fp_cpu_level)level, &allocator, &s.decoders[s.decoder_count++], NULL),
             FASTPAIR_OK);
     /* Tokens in classes have a loop of their own for bulk where the CPU has the instructions. */
-    if ((kind == SHAPE_SHORT || kind == SHAPE_MIXED) && bits >= 9 && slots == 1u << bits &&
+    if ((kind == SHAPE_SHORT || kind == SHAPE_MIXED) && bits >= 6 && slots == 1u << bits &&
         fp_cpu_detect() == FP_CPU_AVX512)
         CHECK(s.decoders[s.decoder_count - 1]->bulk_loop != s.decoders[s.decoder_count - 1]->loop);
     return s;
