@@ -75,15 +75,10 @@ static int constant_in_classes(const uint8_t *lengths, uint32_t patterns, uint32
 }
 
 /* Turns lengths by code (there is room for two an entry) into the table that is fastest. Doubled ones gain 0 to 7 % at 12
- * bits and are too large from 14 on. By class, 16-byte rows gain 5 to 10 % at 16 bits. At 15 they would gain up to 5 %,
- * less what looking for bad codes takes there, and at 13 and 14 lose up to 20 % while the core's other thread is busy. */
+ * bits and are too large from 14 on. (A length for each class of codes: within 5 % at 15 and 16 bits on a quiet core, up to
+ * 20 % slower at 13 to 16 while the core's other thread is busy, also with rows fetched 64 codes early.) */
 static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_t slots, uint32_t row_bytes) {
     uint32_t patterns = 1u << bits;
-    if (bits == 16 && row_bytes == 16 && constant_in_classes(lengths, patterns, FP_CLASS_SHIFT)) {
-        for (uint32_t code = 0; code < patterns; code += 1u << FP_CLASS_SHIFT)
-            lengths[code >> FP_CLASS_SHIFT] = lengths[code];
-        return FP_LENGTH_BY_CLASS;
-    }
     memset(lengths + slots, (int)FP_BAD_LENGTH(row_bytes), patterns - slots);
     if (row_bytes == 8 || bits <= 8 || bits >= 14) return FP_LENGTH_BY_CODE;
     for (uint32_t code = patterns; code-- > 0;) lengths[2 * code] = lengths[code];

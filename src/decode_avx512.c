@@ -21,7 +21,7 @@
 
 void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths, fp_squeeze *tables) {
     uint32_t shift = fp_squeeze_shift(code_bits);
-    memset(tables->by_class, 0, sizeof tables->by_class);
+    memset(tables->by_class, 0, sizeof tables->by_class); /* the loop loads twice what 6 bits need */
     for (uint32_t class = 0; class < 1u << (code_bits - shift); class ++) {
         uint8_t length = lengths[class << shift];
         tables->by_class[class] = row_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
@@ -64,10 +64,15 @@ FP_INLINE __m512i unpack_half(const unpacker *tables, const uint8_t *packed) {
     return _mm512_and_si512(_mm512_multishift_epi64_epi8(tables->shifts, fours), tables->code_mask);
 }
 
+/* Pairs of registers that hold the table by class. */
+FP_INLINE uint32_t answers_of(uint32_t bits) {
+    return bits <= 7 ? 1 : 1u << (bits - fp_squeeze_shift(bits) - 7);
+}
+
 /* What the table has for the classes of 64 codes, a byte each, in the order that packing leaves. Each 128 entries of the
  * table are asked by the lower 7 bits of all classes; the bits above choose between the answers. */
 FP_INLINE __m512i look_up_classes(const unpacker *tables, __m512i low, __m512i high, uint32_t bits) {
-    const uint32_t shift = fp_squeeze_shift(bits), answers = bits > 7 ? 1u << (bits - shift - 7) : 1;
+    const uint32_t shift = fp_squeeze_shift(bits), answers = answers_of(bits);
     const uint32_t lower_bits = bits > 8 ? bits - 8 : 0;
     __m512i highest =
         _mm512_packus_epi16(_mm512_srli_epi16(low, lower_bits), _mm512_srli_epi16(high, lower_bits));
@@ -220,7 +225,7 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
     unpacker tables = {.places = _mm512_loadu_si512(from->places),
                        .shifts = _mm512_loadu_si512(from->shifts),
                        .code_mask = _mm512_set1_epi16((short)((1u << bits) - 1))};
-    const uint32_t registers = bits > 7 ? 1u << (bits - fp_squeeze_shift(bits) - 6) : 2;
+    const uint32_t registers = 2 * answers_of(bits);
 #pragma GCC unroll 16
     for (uint32_t i = 0; i < registers; i++) tables.by_class[i] = _mm512_loadu_si512(from->by_class + 64 * i);
     const uint8_t *rows = decoder->rows;

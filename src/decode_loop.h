@@ -2,7 +2,7 @@
  *
  * In: groups of sixteen packed codes. Out: their tokens back to back. Each token is one load and one store of a whole
  * row, 8 or 16 bytes; the next token overwrites what was too much. With codes of few bits two tokens are one row. No branch
- * depends on the data but one a group, or a run, which is taken when a code was bad.
+ * depends on the data but one a group, which is taken when a code was bad.
  *
  * What makes it fast is the output more than the instructions: its cache lines are fetched well ahead of the stores.
  * Otherwise a store waits for its line, stores behind it wait too, and with them loads whose addresses share their low 12
@@ -16,88 +16,62 @@
 
 #define FP_LOOP_INLINE static inline __attribute__((always_inline)) FP_LOOP_TARGET
 
-/* 16-byte rows of 65536 codes fill a whole second-level cache, so they are fetched too, this many codes early (128 is as
- * good, 32 worse; smaller tables lose by it, 5 to 12 % at 15 bits). 16 bits, six columns: 1.5-2.7 -> 1.35-2.4 ns a token. */
-#define FP_ROWS_EARLY 64u
-
 FP_LOOP_INLINE void fetch(const uint8_t *from, uint64_t ahead) {
     __builtin_prefetch((const void *)((uintptr_t)from + ahead), 0, 3);
 }
 
 /* In all of these, `bits`, `row_bytes` and `lookup` are constants once everything is inlined. */
 
-/* The code is the field of `word` at `shift`; that of `later` is one whose row will be wanted soon. */
-FP_LOOP_INLINE uint8_t *one_token(const fp_decoder *tables, uint64_t word, uint64_t later, uint32_t shift,
-                                  uint8_t *out, uint32_t bits, uint32_t row_bytes, fp_length_lookup lookup) {
-    uint64_t mask = (1ull << bits) - 1, length;
+/* The code is the field of `word` at `shift`. */
+FP_LOOP_INLINE uint8_t *one_token(const fp_decoder *tables, uint64_t word, uint32_t shift, uint8_t *out,
+                                  uint32_t bits, uint32_t row_bytes, fp_length_lookup lookup) {
+    uint64_t mask = (1ull << bits) - 1,
+             length; /* which is loaded before the store, as compilers think that it could change it */
     if (lookup == FP_LENGTH_BY_DOUBLE) {
         uint64_t doubled = (shift ? FP_LOOP_FIELD(word, shift - 1) : word << 1) & mask << 1;
         length = tables->lengths[doubled];
         memcpy(out, tables->rows + doubled * 8, 16);
     } else {
         uint64_t code = FP_LOOP_FIELD(word, shift) & mask;
-        int by_class = lookup == FP_LENGTH_BY_CLASS;
-        if (by_class) fetch(tables->rows, (FP_LOOP_FIELD(later, shift) & mask) * row_bytes);
-        length = tables->lengths[by_class ? code >> FP_CLASS_SHIFT : code];
+        length = tables->lengths[code];
         memcpy(out, tables->rows + code * row_bytes, row_bytes);
     }
     return out + length;
 }
 
 /* Four codes of one word, the first at bit `shift`. */
-FP_LOOP_INLINE uint8_t *four_tokens(const fp_decoder *tables, uint64_t word, uint64_t later, uint32_t shift,
-                                    uint8_t *out, uint32_t bits, uint32_t row_bytes,
-                                    fp_length_lookup lookup) {
-    out = one_token(tables, word, later, shift, out, bits, row_bytes, lookup);
-    out = one_token(tables, word, later, shift + bits, out, bits, row_bytes, lookup);
-    out = one_token(tables, word, later, shift + 2 * bits, out, bits, row_bytes, lookup);
-    return one_token(tables, word, later, shift + 3 * bits, out, bits, row_bytes, lookup);
+FP_LOOP_INLINE uint8_t *four_tokens(const fp_decoder *tables, uint64_t word, uint32_t shift, uint8_t *out,
+                                    uint32_t bits, uint32_t row_bytes, fp_length_lookup lookup) {
+    out = one_token(tables, word, shift, out, bits, row_bytes, lookup);
+    out = one_token(tables, word, shift + bits, out, bits, row_bytes, lookup);
+    out = one_token(tables, word, shift + 2 * bits, out, bits, row_bytes, lookup);
+    return one_token(tables, word, shift + 3 * bits, out, bits, row_bytes, lookup);
 }
 
 /* With an odd width the fifth code begins in the middle of a byte; 4 + 4 * 15 bits still fit a word. */
-FP_LOOP_INLINE uint8_t *eight_tokens(const fp_decoder *tables, const uint8_t *packed, const uint8_t *later,
-                                     uint8_t *out, uint64_t ahead, uint32_t bits, uint32_t row_bytes,
+FP_LOOP_INLINE uint8_t *eight_tokens(const fp_decoder *tables, const uint8_t *packed, uint8_t *out,
+                                     uint64_t ahead, uint32_t bits, uint32_t row_bytes,
                                      fp_length_lookup lookup) {
     uint64_t low = fp_load64(packed), high = fp_load64(packed + bits / 2);
     fetch(out, ahead);
-    out = four_tokens(tables, low, fp_load64(later), 0, out, bits, row_bytes, lookup);
+    out = four_tokens(tables, low, 0, out, bits, row_bytes, lookup);
     if (row_bytes > 8) fetch(out, ahead); /* eight tokens can be two lines */
-    return four_tokens(tables, high, fp_load64(later + bits / 2), bits % 2 * 4, out, bits, row_bytes, lookup);
-}
-
-typedef uint16_t eight_codes __attribute__((vector_size(16)));
-
-/* At 16 bits: marks which of eight codes are above the limit. */
-FP_LOOP_INLINE eight_codes codes_above(const uint8_t *packed, eight_codes limit) {
-    eight_codes codes;
-    memcpy(&codes, packed, sizeof codes);
-    return (eight_codes)(codes > limit);
+    return four_tokens(tables, high, bits % 2 * 4, out, bits, row_bytes, lookup);
 }
 
 FP_LOOP_INLINE uint8_t *wide_groups(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits,
                                     uint32_t row_bytes, fp_length_lookup lookup) {
-    const int by_class = lookup == FP_LENGTH_BY_CLASS;
     const fp_decoder tables = *decoder; /* a copy, which no store can change */
     const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
-    const uint64_t ahead = run->ahead, early = FP_ROWS_EARLY / 8 * bits;
+    const uint64_t ahead = run->ahead;
     uint8_t *out = run->out;
-    const uint16_t last = (uint16_t)(tables.code_slots - 1);
-    const eight_codes limit = {last, last, last, last, last, last, last, last};
-    eight_codes above = {0};
     for (; packed != end; packed += 2 * bits) {
-        const uint8_t *longest_end = out + FP_DECODE_GROUP * row_bytes, *later = packed;
-        if (by_class) {
-            above |= codes_above(packed, limit) | codes_above(packed + bits, limit);
-            if ((uint64_t)(run->packed_end - packed) >= early + 2 * bits) later = packed + early;
-        }
-        out = eight_tokens(&tables, packed, later, out, ahead, bits, row_bytes, lookup);
-        out = eight_tokens(&tables, packed + bits, later + bits, out, ahead, bits, row_bytes, lookup);
-        if (!by_class && out > longest_end) return NULL;
+        const uint8_t *longest_end = out + FP_DECODE_GROUP * row_bytes;
+        out = eight_tokens(&tables, packed, out, ahead, bits, row_bytes, lookup);
+        out = eight_tokens(&tables, packed + bits, out, ahead, bits, row_bytes, lookup);
+        if (out > longest_end) return NULL;
     }
-    /* As two numbers: for eight, gcc 12 would keep every token's place and bytes on the stack until here. */
-    uint64_t any[2];
-    memcpy(any, &above, sizeof any);
-    return any[0] | any[1] ? NULL : out;
+    return out;
 }
 
 /* Two codes, the first at bit `shift`, by the tables of pairs. */
@@ -105,15 +79,15 @@ FP_LOOP_INLINE uint8_t *two_tokens(const fp_decoder *tables, uint64_t word, uint
                                    uint32_t bits, uint32_t row_bytes) {
     uint64_t pair = FP_LOOP_FIELD(word, shift) & ((1ull << 2 * bits) - 1);
     const uint8_t *row = tables->pairs + pair * 2 * row_bytes;
-    typedef uint8_t long_pair __attribute__((vector_size(32)));
-    long_pair both;
-    if (2 * row_bytes < sizeof both) {
+    uint64_t length = tables->pair_lengths[pair];
+    if (row_bytes == 8) {
         memcpy(out, row, 16);
     } else { /* through a variable, as gcc 12 copies 32 bytes in halves even where it has registers of 32 */
+        uint8_t both __attribute__((vector_size(32)));
         memcpy(&both, row, sizeof both);
         memcpy(out, &both, sizeof both);
     }
-    return out + tables->pair_lengths[pair];
+    return out + length;
 }
 
 /* Widths up to 8, which only small dictionaries have: eight codes are one word. */
@@ -132,9 +106,8 @@ FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode
             if (row_bytes > 8) fetch(out, ahead + 64);
 #pragma GCC unroll 8
             for (uint32_t i = 0; i < 8; i += paired ? 2 : 1)
-                out = paired
-                          ? two_tokens(&tables, word, i * bits, out, bits, row_bytes)
-                          : one_token(&tables, word, word, i * bits, out, bits, row_bytes, FP_LENGTH_BY_CODE);
+                out = paired ? two_tokens(&tables, word, i * bits, out, bits, row_bytes)
+                             : one_token(&tables, word, i * bits, out, bits, row_bytes, FP_LENGTH_BY_CODE);
         }
         if (out > longest_end) return NULL;
     }
@@ -174,7 +147,6 @@ FP_LOOP_INLINE uint8_t *short_rows(const fp_decoder *decoder, const fp_decode_ru
 }
 
 FP_LOOP_INLINE uint8_t *long_rows(const fp_decoder *decoder, const fp_decode_run *run) {
-    if (decoder->lookup == FP_LENGTH_BY_CLASS) return wide_groups(decoder, run, 16, 16, FP_LENGTH_BY_CLASS);
     switch (decoder->code_bits) {
         FP_LOOP_CASE(9, 16, FP_LENGTH_BY_DOUBLE);
         FP_LOOP_CASE(10, 16, FP_LENGTH_BY_DOUBLE);

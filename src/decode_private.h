@@ -11,15 +11,11 @@
 /* How a table gives a code's length. */
 typedef enum fp_length_lookup {
     FP_LENGTH_BY_CODE, /* lengths[code] */
-    FP_LENGTH_BY_DOUBLE, /* lengths[2 * code]: one number is this index and, times 8, where a 16-byte row begins */
-    FP_LENGTH_BY_CLASS /* lengths[code >> FP_CLASS_SHIFT], only at 16 bits: 1 KiB instead of 64 */
+    FP_LENGTH_BY_DOUBLE /* lengths[2 * code]: one number is this index and, times 8, where a 16-byte row begins */
 } fp_length_lookup;
 
-#define FP_CLASS_SHIFT 6u
-
 /* The length in tables of codes at or above N. A group with one is longer than 16 rows even if its 15 other tokens have
- * a byte each, and no valid group is, so one comparison a group finds bad codes. A table by class cannot tell them from
- * their neighbours; at 16 bits comparing all codes with N is easy. */
+ * a byte each, and no valid group is, so one comparison a group finds bad codes. */
 #define FP_BAD_LENGTH(row_bytes) (FP_DECODE_GROUP * ((row_bytes)-1) + 2) /* at most 242 */
 
 /* Dictionaries with codes of so few bits have tables of all pairs of codes, too (at most 33 KiB), so that each lookup is two
@@ -63,8 +59,7 @@ typedef struct fp_squeeze {
 /* At least 256 classes if there are so many codes, which the highest 8 bits tell apart, and at most 64 codes a class, as they
  * are in files. */
 static inline uint32_t fp_squeeze_shift(uint32_t code_bits) {
-    uint32_t lower_bits = code_bits > 8 ? code_bits - 8 : 0;
-    return lower_bits < FP_CLASS_SHIFT ? lower_bits : FP_CLASS_SHIFT;
+    return code_bits <= 8 ? 0 : code_bits < 14 ? code_bits - 8 : 6;
 }
 
 struct fp_decoder {
@@ -82,9 +77,7 @@ struct fp_decoder {
 };
 
 static inline uint32_t fp_length_of(const fp_decoder *decoder, uint32_t code) {
-    return decoder->lengths[decoder->lookup == FP_LENGTH_BY_DOUBLE  ? 2 * code
-                            : decoder->lookup == FP_LENGTH_BY_CLASS ? code >> FP_CLASS_SHIFT
-                                                                    : code];
+    return decoder->lengths[decoder->lookup == FP_LENGTH_BY_DOUBLE ? 2 * code : code];
 }
 
 static inline uint32_t fp_group_bytes(uint32_t code_bits) { return code_bits * (FP_DECODE_GROUP / 8); }
