@@ -50,14 +50,16 @@ uint64_t bench_size(const char *text) {
 int bench_count(const char *text) {
     char *end;
     long value = strtol(text, &end, 10);
-    if (end == text || *end || value < 1 || value > 1000000) bench_die("\"%s\" is not a count", text);
+    if (end == text || *end || value < 1 || value > 1000000)
+        bench_die("\"%s\" is not a count", text);
     return (int)value;
 }
 
 double bench_duration(const char *text) {
     char *end;
     double value = strtod(text, &end);
-    if (end == text || *end || !(value >= 0 && value < 1e6)) bench_die("\"%s\" is not a duration", text);
+    if (end == text || *end || !(value >= 0 && value < 1e6))
+        bench_die("\"%s\" is not a duration", text);
     return value;
 }
 
@@ -129,7 +131,8 @@ void bench_device_close(bench_device *device) {
 
 fp_cu_pointer bench_device_memory(const bench_device *device, uint64_t size) {
     fp_cu_pointer memory = 0;
-    bench_must(device, device->driver->allocate(&memory, (size_t)size + 1), "allocating device memory");
+    bench_must(device, device->driver->allocate(&memory, (size_t)size + 1),
+               "allocating device memory");
     return memory;
 }
 
@@ -150,8 +153,8 @@ bench_times bench_summary(double *milliseconds, int count) {
     return (bench_times){milliseconds[0], milliseconds[count / 2]};
 }
 
-bench_times bench_time_launches(const bench_device *device, int launches, void (*work)(void *context),
-                                void *context) {
+bench_times bench_time_launches(const bench_device *device, int launches,
+                                void (*work)(void *context), void *context) {
     const fp_driver *driver = device->driver;
     double *times = bench_memory((uint64_t)launches * sizeof *times);
     int ahead = launches / 10 + 1;
@@ -161,7 +164,8 @@ bench_times bench_time_launches(const bench_device *device, int launches, void (
         work(context);
         bench_must(device, driver->event_record(device->end, device->streams[0]), "timing");
         bench_must(device, driver->event_wait(device->end), "running the measured work");
-        bench_must(device, driver->event_elapsed(&milliseconds, device->start, device->end), "timing");
+        bench_must(device, driver->event_elapsed(&milliseconds, device->start, device->end),
+                   "timing");
         if (i >= 0) times[i] = (double)milliseconds;
     }
     bench_times summary = bench_summary(times, launches);
@@ -176,7 +180,8 @@ bench_times bench_time_passes(const bench_device *device, int passes, void (*wor
         double start = bench_seconds();
         work(context);
         for (int s = 0; s < BENCH_STREAMS; s++)
-            bench_must(device, device->driver->stream_wait(device->streams[s]), "running the measured work");
+            bench_must(device, device->driver->stream_wait(device->streams[s]),
+                       "running the measured work");
         if (i >= 0) times[i] = (bench_seconds() - start) * 1e3;
     }
     bench_times summary = bench_summary(times, passes);
@@ -197,17 +202,19 @@ typedef struct comparison {
 static void compare_slice(void *context, uint64_t i) {
     const comparison *all = context;
     uint64_t from = i * COMPARE_SLICE, left = all->size - from;
-    all->same[i] = memcmp(all->a + from, all->b + from, left < COMPARE_SLICE ? left : COMPARE_SLICE) == 0;
+    all->same[i] =
+        memcmp(all->a + from, all->b + from, left < COMPARE_SLICE ? left : COMPARE_SLICE) == 0;
 }
 
-bool bench_same(const bench_device *device, fp_cu_pointer memory, const uint8_t *expected, uint64_t size) {
+bool bench_same(const bench_device *device, fp_cu_pointer memory, const uint8_t *expected,
+                uint64_t size) {
     bool slices[BENCH_PIECE / COMPARE_SLICE + 1], same = true;
     for (uint64_t done = 0; done < size && same; done += BENCH_PIECE) {
         uint64_t piece = size - done < BENCH_PIECE ? size - done : BENCH_PIECE;
-        bench_must(
-            device,
-            device->driver->copy_to_host(device->pinned, memory + done, (size_t)piece, device->streams[0]),
-            "copying back");
+        bench_must(device,
+                   device->driver->copy_to_host(device->pinned, memory + done, (size_t)piece,
+                                                device->streams[0]),
+                   "copying back");
         bench_must(device, device->driver->stream_wait(device->streams[0]), "copying back");
         comparison pair = {device->pinned, expected + done, piece, slices};
         uint64_t count = (piece + COMPARE_SLICE - 1) / COMPARE_SLICE;

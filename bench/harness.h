@@ -78,14 +78,15 @@ typedef struct bench_times {
 bench_times bench_summary(double *milliseconds, int count);
 
 /* Queues `work` on streams[0] between two events, `launches` times after a few that are not counted. */
-bench_times bench_time_launches(const bench_device *device, int launches, void (*work)(void *context),
-                                void *context);
+bench_times bench_time_launches(const bench_device *device, int launches,
+                                void (*work)(void *context), void *context);
 
 /* The same by the host's clock, from the call of `work` until all streams are idle. */
 bench_times bench_time_passes(const bench_device *device, int passes, void (*work)(void *context),
                               void *context);
 
 /* Whether `size` bytes of device memory are those of `expected`. */
-bool bench_same(const bench_device *device, fp_cu_pointer memory, const uint8_t *expected, uint64_t size);
+bool bench_same(const bench_device *device, fp_cu_pointer memory, const uint8_t *expected,
+                uint64_t size);
 
 #endif

@@ -27,13 +27,13 @@
 #include "kernels.cu"
 #include "work.h"
 
-#define MUST(call)                                                                                           \
-    do {                                                                                                     \
-        cudaError_t must_error = (call);                                                                     \
-        if (must_error != cudaSuccess) {                                                                     \
-            printf("%s, line %d: %s\n", #call, __LINE__, cudaGetErrorString(must_error));                    \
-            exit(1);                                                                                         \
-        }                                                                                                    \
+#define MUST(call)                                                                                 \
+    do {                                                                                           \
+        cudaError_t must_error = (call);                                                           \
+        if (must_error != cudaSuccess) {                                                           \
+            printf("%s, line %d: %s\n", #call, __LINE__, cudaGetErrorString(must_error));          \
+            exit(1);                                                                               \
+        }                                                                                          \
     } while (0)
 
 /* ---------------------------------------------------------------- kernels */
@@ -49,26 +49,27 @@ struct kernel_entry {
 
 #define NAME(name, K, W, H, T, B) name " K" #K " W" #W " H" #H " T" #T " B" #B
 static const kernel_entry kernels[] = {
-#define FP_STAGED(K, W, H, T, B)                                                                             \
-    IF_T##T({NAME("staged", K, W, H, T, B), (const void *)fp_staged_k##K##_w##W##_h##H##_t##T##_b##B, K, W,  \
-             16, T, false}, )
-#define FP_STAGED8(K, T, B)                                                                                  \
-    IF_T##T(                                                                                                 \
-        {"staged8 K" #K " T" #T " B" #B, (const void *)fp_staged8_k##K##_t##T##_b##B, K, 8, 8, T, false}, )
-#define FP_SHARED(K, W, H, T, B)                                                                             \
-    IF_T##T({NAME("shared", K, W, H, T, B), (const void *)fp_shared_k##K##_w##W##_h##H##_t##T##_b##B, K, W,  \
-             16, T, true}, )
-#define FP_SHARED8(K, T, B)                                                                                  \
-    IF_T##T({"shared8 K" #K " T" #T " B" #B, (const void *)fp_shared8_k##K##_t##T##_b##B, K, 8, 8, T, true}, )
-#define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                                    \
-    {"assembled K" #K " b" #BITS " L" #L " " #D " S" #S " T" #T,                                             \
-     (const void *)fp_assembled_k##K##_b##BITS##_l##L##_##D##_s##S##_t##T,                                   \
-     K,                                                                                                      \
-     L,                                                                                                      \
-     L,                                                                                                      \
-     T,                                                                                                      \
-     false,                                                                                                  \
-     BITS,                                                                                                   \
+#define FP_STAGED(K, W, H, T, B)                                                                   \
+    IF_T##T({NAME("staged", K, W, H, T, B),                                                        \
+             (const void *)fp_staged_k##K##_w##W##_h##H##_t##T##_b##B, K, W, 16, T, false}, )
+#define FP_STAGED8(K, T, B)                                                                        \
+    IF_T##T({"staged8 K" #K " T" #T " B" #B, (const void *)fp_staged8_k##K##_t##T##_b##B, K, 8, 8, \
+             T, false}, )
+#define FP_SHARED(K, W, H, T, B)                                                                   \
+    IF_T##T({NAME("shared", K, W, H, T, B),                                                        \
+             (const void *)fp_shared_k##K##_w##W##_h##H##_t##T##_b##B, K, W, 16, T, true}, )
+#define FP_SHARED8(K, T, B)                                                                        \
+    IF_T##T({"shared8 K" #K " T" #T " B" #B, (const void *)fp_shared8_k##K##_t##T##_b##B, K, 8, 8, \
+             T, true}, )
+#define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                          \
+    {"assembled K" #K " b" #BITS " L" #L " " #D " S" #S " T" #T,                                   \
+     (const void *)fp_assembled_k##K##_b##BITS##_l##L##_##D##_s##S##_t##T,                         \
+     K,                                                                                            \
+     L,                                                                                            \
+     L,                                                                                            \
+     T,                                                                                            \
+     false,                                                                                        \
+     BITS,                                                                                         \
      FP_GPU_##D},
 #include "variants.def"
 };
@@ -114,7 +115,8 @@ static unsigned *device_words; /* 0: status, 1: differences */
 static bool same_as_reference(void) {
     unsigned words[2];
     MUST(cudaMemset(device_words + 1, 0, 4));
-    compare<<<1024, 256>>>((uint4 *)output, (uint4 *)reference, output_bytes / 16, device_words + 1);
+    compare<<<1024, 256>>>((uint4 *)output, (uint4 *)reference, output_bytes / 16,
+                           device_words + 1);
     MUST(cudaMemcpy(words, device_words, 8, cudaMemcpyDeviceToHost));
     return words[0] == 0 && words[1] == 0;
 }
@@ -140,8 +142,8 @@ static bool hostile, tables;
 
 static void run_positions(setting *s, uint32_t codes_per_lane, uint64_t batches) {
     void *arguments[] = {&s->launch, &codes_per_lane};
-    MUST(cudaLaunchKernel((const void *)fp_measure_batches, dim3((unsigned)((batches + 7) / 8)), dim3(256),
-                          arguments, 0, 0));
+    MUST(cudaLaunchKernel((const void *)fp_measure_batches, dim3((unsigned)((batches + 7) / 8)),
+                          dim3(256), arguments, 0, 0));
     MUST(cudaLaunchKernel((const void *)fp_scan_batches, dim3(1), dim3(256), arguments, 0, 0));
 }
 
@@ -172,7 +174,8 @@ static void store_chunk(setting *s) {
 
 /* The group table of an assembled kernel, with its dictionary. Returns dynamic shared memory; 0 if it does not
  * fit. */
-static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batches, uint32_t *threads) {
+static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batches,
+                         uint32_t *threads) {
     const column *c = &s->c;
     uint32_t most_batch = 0, batch = 32 * kernel->codes_per_lane, here = 0;
     /* The largest batch, wherever batches begin in the period. */
@@ -181,8 +184,8 @@ static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batche
         if (i >= batch) here -= c->lengths[c->codes[(i - batch) % period]];
         most_batch = std::max(most_batch, here);
     }
-    fp_gpu_image shape =
-        fp_gpu_image_shape(kernel->home, c->bits, kernel->longest, c->lengths.data(), c->slots, c->hot);
+    fp_gpu_image shape = fp_gpu_image_shape(kernel->home, c->bits, kernel->longest,
+                                            c->lengths.data(), c->slots, c->hot);
     std::vector<fp_gpu_group> group(1);
     std::vector<uint8_t> image(shape.bytes);
     fp_gpu_image_write(&shape, c->tokens.data(), 16, c->lengths.data(), c->slots, image.data());
@@ -199,7 +202,8 @@ static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batche
     s->spans.status = s->launch.status;
     s->spans.span_count = 1;
     s->spans.batches = (uint32_t)batches;
-    uint32_t warp = FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits) + group[0].staging;
+    uint32_t warp =
+        FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits) + group[0].staging;
     uint32_t most = 232448, least = FP_GPU_BLOCK_SHARED(group[0].image_bytes, 0, warp);
     uint32_t warps = least < most ? std::min(kernel->threads / 32, (most - least) / warp) : 0;
     if (warps < 4) return 0;
@@ -210,8 +214,8 @@ static size_t make_group(setting *s, const kernel_entry *kernel, uint64_t batche
 /* What the launch brings along for this kernel, unless kernels are to look into the tables. */
 static void fill_work(setting *s, const kernel_entry *kernel) {
     s->launch.has_work = !tables;
-    s->launch.work[0] =
-        fp_gpu_work_make(&s->chunk, &s->dict, s->launch.out, kernel->codes_per_lane, kernel->low_bytes);
+    s->launch.work[0] = fp_gpu_work_make(&s->chunk, &s->dict, s->launch.out, kernel->codes_per_lane,
+                                         kernel->low_bytes);
     s->spans.spans[0] = fp_gpu_span_make(&s->chunk, s->launch.out, kernel->codes_per_lane);
     s->spans.spans[0].group_end = s->spans.spans[1].first_batch = s->spans.batches;
 }
@@ -220,21 +224,24 @@ static void fill_work(setting *s, const kernel_entry *kernel) {
  * call for. */
 static void launch(setting *s, const kernel_entry *kernel, unsigned blocks, unsigned threads,
                    size_t dynamic) {
-    typedef int (*launch_call)(cudaFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                               unsigned, cudaStream_t, void **, void **);
+    typedef int (*launch_call)(cudaFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned,
+                               unsigned, unsigned, cudaStream_t, void **, void **);
     static launch_call call;
     uint32_t shared_slots = s->c.slots;
     void *arguments[] = {&s->launch, &shared_slots};
     if (!kernel->code_bits) {
-        MUST(cudaLaunchKernel(kernel->function, dim3(blocks), dim3(threads), arguments, dynamic, 0));
+        MUST(
+            cudaLaunchKernel(kernel->function, dim3(blocks), dim3(threads), arguments, dynamic, 0));
         return;
     }
     cudaFunction_t function;
     size_t size = FP_GPU_SPAN_LAUNCH_BYTES(s->spans.span_count);
     void *prefix[] = {(void *)1, &s->spans, (void *)2, &size, NULL};
-    if (!call) MUST(cudaGetDriverEntryPointByVersion("cuLaunchKernel", (void **)&call, 12000, 0, NULL));
+    if (!call)
+        MUST(cudaGetDriverEntryPointByVersion("cuLaunchKernel", (void **)&call, 12000, 0, NULL));
     MUST(cudaGetFuncBySymbol(&function, kernel->function));
-    MUST((cudaError_t)call(function, blocks, 1, 1, threads, 1, 1, (unsigned)dynamic, 0, NULL, prefix));
+    MUST((cudaError_t)call(function, blocks, 1, 1, threads, 1, 1, (unsigned)dynamic, 0, NULL,
+                           prefix));
 }
 
 static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
@@ -244,10 +251,11 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     uint64_t batch_codes = 32ull * kernel->codes_per_lane,
              batches = (s->c.count + batch_codes - 1) / batch_codes;
     uint32_t threads = kernel->threads;
-    size_t dynamic = kernel->shared_dict ? FP_SHARED_DICT_BYTES((size_t)s->c.slots, kernel->longest) : 0;
-    if (kernel->code_bits &&
-        (how == WAY_WIDENED || kernel->code_bits != s->c.bits || (kernel->home == FP_GPU_HOT && !s->c.hot) ||
-         (kernel->longest == 16) != (s->c.longest > 8)))
+    size_t dynamic =
+        kernel->shared_dict ? FP_SHARED_DICT_BYTES((size_t)s->c.slots, kernel->longest) : 0;
+    if (kernel->code_bits && (how == WAY_WIDENED || kernel->code_bits != s->c.bits ||
+                              (kernel->home == FP_GPU_HOT && !s->c.hot) ||
+                              (kernel->longest == 16) != (s->c.longest > 8)))
         return;
     if (kernel->code_bits && !(dynamic = make_group(s, kernel, batches, &threads))) return;
     uint32_t warps = threads / 32;
@@ -256,11 +264,13 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     MUST(cudaFuncGetAttributes(&attributes, kernel->function));
     MUST(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
     MUST(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
-    if (dynamic + attributes.sharedSizeBytes > (size_t)most_shared) return; /* the dictionary does not fit */
+    if (dynamic + attributes.sharedSizeBytes > (size_t)most_shared)
+        return; /* the dictionary does not fit */
     if (dynamic)
         MUST(cudaFuncSetAttribute(kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   (int)dynamic));
-    MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel->function, (int)threads, dynamic));
+    MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel->function, (int)threads,
+                                                       dynamic));
     uint64_t blocks = (batches + warps - 1) / warps;
     if (kernel->shared_dict || kernel->code_bits)
         blocks = std::min<uint64_t>(blocks, (uint64_t)resident * processors);
@@ -301,9 +311,9 @@ static void run_kernel(setting *s, const kernel_entry *kernel, way how) {
     MUST(cudaEventDestroy(end));
     std::sort(times.begin(), times.end());
     printf("   %-44s best %8.1f GB/s  med %8.1f  r%d b%d w%u s%zuK loc%zu%s\n", label,
-           (double)s->c.bytes / (times[0] * 1e6), (double)s->c.bytes / (times[times.size() / 2] * 1e6),
-           attributes.numRegs, resident, resident * warps, dynamic / 1024, attributes.localSizeBytes,
-           right ? "" : " *** BAD");
+           (double)s->c.bytes / (times[0] * 1e6),
+           (double)s->c.bytes / (times[times.size() / 2] * 1e6), attributes.numRegs, resident,
+           resident * warps, dynamic / 1024, attributes.localSizeBytes, right ? "" : " *** BAD");
     if (!right) {
         unsigned words[2];
         MUST(cudaMemcpy(words, device_words, 8, cudaMemcpyDeviceToHost));
@@ -331,13 +341,15 @@ static void run_hostile(setting *s, const kernel_entry *kernel, uint64_t nibbles
         run_positions(s, kernel->codes_per_lane, batches);
         std::vector<uint8_t> saved(bytes), spoilt(bytes), margins(margin);
         MUST(cudaMemcpy(saved.data(), (void *)target, bytes, cudaMemcpyDeviceToHost));
-        for (uint64_t i = 0; i < bytes; i++) spoilt[i] = (uint8_t)(saved[i] ^ (rand() % 50 ? 0 : rand()));
+        for (uint64_t i = 0; i < bytes; i++)
+            spoilt[i] = (uint8_t)(saved[i] ^ (rand() % 50 ? 0 : rand()));
         MUST(cudaMemcpy((void *)target, spoilt.data(), bytes, cudaMemcpyHostToDevice));
         MUST(cudaMemset(output, 0xee, output_bytes));
         MUST(cudaMemset(device_words, 0, 4));
         fill_work(s, kernel);
         void *arguments[] = {&s->launch};
-        MUST(cudaLaunchKernel(kernel->function, dim3(blocks), dim3(kernel->threads), arguments, 0, 0));
+        MUST(cudaLaunchKernel(kernel->function, dim3(blocks), dim3(kernel->threads), arguments, 0,
+                              0));
         MUST(cudaDeviceSynchronize());
         unsigned status = 0, touched = 0;
         MUST(cudaMemcpy(&status, device_words, 4, cudaMemcpyDeviceToHost));
@@ -346,8 +358,8 @@ static void run_hostile(setting *s, const kernel_entry *kernel, uint64_t nibbles
                             cudaMemcpyDeviceToHost));
             for (uint8_t byte : margins) touched += byte != 0xee;
         }
-        printf("   %-44s spoilt %-9s status %u, %u bytes outside%s\n", kernel->name, what[kind], status,
-               touched, status == 0 || touched ? " *** BAD" : "");
+        printf("   %-44s spoilt %-9s status %u, %u bytes outside%s\n", kernel->name, what[kind],
+               status, touched, status == 0 || touched ? " *** BAD" : "");
         MUST(cudaMemcpy((void *)target, saved.data(), bytes, cudaMemcpyHostToDevice));
     }
 }
@@ -358,8 +370,8 @@ static void run_column(const char *path, uint64_t target) {
     column *c = &s.c;
     if (!column_load(path, target, hot_codes, c)) return;
     double mean = (double)c->bytes / (double)c->count;
-    printf("%s bits %u dict %u meanlen %.2f out %.0f MB codes %llu\n", path, c->bits, c->slots, mean,
-           (double)c->bytes / 1e6, (unsigned long long)c->count);
+    printf("%s bits %u dict %u meanlen %.2f out %.0f MB codes %llu\n", path, c->bits, c->slots,
+           mean, (double)c->bytes / 1e6, (unsigned long long)c->count);
     output_bytes = (margin + c->bytes + margin + 15) / 16 * 16;
     std::vector<uint8_t> expected;
     for (uint16_t code : c->codes)
@@ -385,7 +397,8 @@ static void run_column(const char *path, uint64_t target) {
     std::vector<uint32_t> packed = column_codes(c, false), widened = column_codes(c, true);
     uint64_t periods = c->count / c->codes.size();
     s.packed = upload_repeated(packed.data(), 4 * packed.size(), 4 * packed.size() * periods, 0);
-    s.widened = upload_repeated(widened.data(), 4 * widened.size(), 4 * widened.size() * periods, 0);
+    s.widened =
+        upload_repeated(widened.data(), 4 * widened.size(), 4 * widened.size() * periods, 0);
     s.positions = upload(std::vector<uint32_t>(c->count / 32 + 1));
     s.chunk.out_offset = margin;
     s.chunk.code_count = c->count;
@@ -429,7 +442,8 @@ int main(int count, char **arguments) {
         if (!strcmp(name, "--way")) only_way = value;
     }
     if (first >= count) {
-        printf("usage: kernel_check [--bytes N] [--runs N] [--hot N] [--teams N] [--only TEXT] [--way WAY] "
+        printf("usage: kernel_check [--bytes N] [--runs N] [--hot N] [--teams N] [--only TEXT] "
+               "[--way WAY] "
                "[--tables] "
                "[--hostile] "
                "FILE...\n");

@@ -31,7 +31,8 @@ static uint64_t column_near(const column *c, uint32_t id) {
 
 /* How many of the tokens, which are in order, are within so many bytes; `codes` is how often they occur. */
 static uint32_t column_within(const column *c, const std::vector<uint32_t> &order,
-                              const std::vector<uint64_t> &counts, uint64_t bytes, uint64_t *codes) {
+                              const std::vector<uint64_t> &counts, uint64_t bytes,
+                              uint64_t *codes) {
     uint32_t hot = 0;
     uint64_t taken = 0;
     *codes = 0;
@@ -51,8 +52,9 @@ static uint32_t column_hot(const column *c, std::vector<uint32_t> &order,
     uint32_t all = column_within(c, order, counts, UINT64_MAX, &codes);
     if (column_within(c, order, counts, 160 << 10, &hot_codes) == all) return 0;
     uint32_t hot = column_within(c, order, counts, 136 << 10, &hot_codes);
-    return hot_codes < codes - codes / 100 * 22 ? column_within(c, order, counts, 160 << 10, &hot_codes)
-                                                : hot;
+    return hot_codes < codes - codes / 100 * 22
+               ? column_within(c, order, counts, 160 << 10, &hot_codes)
+               : hot;
 }
 
 /* Numbers the codes as files do (docs/format.md): `hot` of them first, by length inside each
@@ -74,8 +76,8 @@ static bool column_order(column *c, uint32_t hot) {
     for (c->bits = 9; c->bits < most_bits; c->bits++) {
         uint32_t shift = FP_GPU_CLASS_SHIFT(c->bits), slots = 0;
         for (size_t i = 0; i < order.size(); i++, slots++)
-            if (i &&
-                (cold[order[i]] != cold[order[i - 1]] || c->lengths[order[i]] != c->lengths[order[i - 1]]))
+            if (i && (cold[order[i]] != cold[order[i - 1]] ||
+                      c->lengths[order[i]] != c->lengths[order[i - 1]]))
                 slots = (slots + (1u << shift) - 1) >> shift << shift;
         if (slots <= 1u << c->bits) break;
     }
@@ -115,7 +117,8 @@ static void column_spread(column *c) {
     for (uint16_t code : c->codes) counts[code]++;
     std::vector<neighbours> all;
     for (uint32_t i = 0; i < c->slots; i++) {
-        if (i % 32 == 0 || i == c->hot || c->lengths[i] != c->lengths[i - 1]) all.push_back({i, i, 0});
+        if (i % 32 == 0 || i == c->hot || c->lengths[i] != c->lengths[i - 1])
+            all.push_back({i, i, 0});
         all.back().end++;
         all.back().count += counts[i];
     }
@@ -129,8 +132,9 @@ static void column_spread(column *c) {
         std::stable_sort(order.begin(), order.end(),
                          [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
         for (uint32_t code : order) {
-            auto best = std::min_element(places.begin(), places.end(),
-                                         [&](uint32_t a, uint32_t b) { return load[a % 32] < load[b % 32]; });
+            auto best = std::min_element(places.begin(), places.end(), [&](uint32_t a, uint32_t b) {
+                return load[a % 32] < load[b % 32];
+            });
             load[*best % 32] += counts[code];
             number[code] = (uint16_t)*best;
             memcpy(&tokens[16ull * *best], &c->tokens[16ull * code], 16);
@@ -146,7 +150,8 @@ static bool column_load(const char *path, uint64_t target, uint32_t hot, column 
     FILE *file = fopen(path, "rb");
     uint32_t head[4];
     uint64_t count;
-    if (!file || fread(head, 4, 4, file) != 4 || fread(&count, 8, 1, file) != 1 || head[0] != 0x46504c31) {
+    if (!file || fread(head, 4, 4, file) != 4 || fread(&count, 8, 1, file) != 1 ||
+        head[0] != 0x46504c31) {
         printf("%s: not an encoded column\n", path);
         if (file) fclose(file);
         return false;

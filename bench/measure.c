@@ -40,7 +40,8 @@ static _Noreturn void usage(void) {
 bool measure_wants(const measure_options *options, const char *kernel) {
     for (int i = 0; i < options->kernel_count; i++) {
         const char *words = options->kernels[i];
-        if (*words == '=' ? !strcmp(kernel, words + 1) : !strncmp(kernel, words, strlen(words))) return true;
+        if (*words == '=' ? !strcmp(kernel, words + 1) : !strncmp(kernel, words, strlen(words)))
+            return true;
     }
     return options->kernel_count == 0;
 }
@@ -68,32 +69,33 @@ typedef struct copy_work {
 
 static void copy_on_device(void *context) {
     const copy_work *work = context;
-    bench_must(
-        work->device,
-        work->device->driver->copy_on_device(work->to, work->from, work->size, work->device->streams[0]),
-        "copying on the device");
+    bench_must(work->device,
+               work->device->driver->copy_on_device(work->to, work->from, work->size,
+                                                    work->device->streams[0]),
+               "copying on the device");
 }
 
 static void fill_device(void *context) {
     const copy_work *work = context;
-    bench_must(work->device, work->device->driver->fill(work->to, 1, work->size, work->device->streams[0]),
+    bench_must(work->device,
+               work->device->driver->fill(work->to, 1, work->size, work->device->streams[0]),
                "filling device memory");
 }
 
 static void copy_in(void *context) {
     const copy_work *work = context;
-    bench_must(
-        work->device,
-        work->device->driver->copy_to_device(work->to, work->host, work->size, work->device->streams[0]),
-        "copying to the device");
+    bench_must(work->device,
+               work->device->driver->copy_to_device(work->to, work->host, work->size,
+                                                    work->device->streams[0]),
+               "copying to the device");
 }
 
 static void copy_out(void *context) {
     const copy_work *work = context;
-    bench_must(
-        work->device,
-        work->device->driver->copy_to_host(work->host, work->from, work->size, work->device->streams[0]),
-        "copying from the device");
+    bench_must(work->device,
+               work->device->driver->copy_to_host(work->host, work->from, work->size,
+                                                  work->device->streams[0]),
+               "copying from the device");
 }
 
 static void print_device(const bench_device *device, const measure_options *options) {
@@ -108,7 +110,8 @@ static void print_device(const bench_device *device, const measure_options *opti
     cli_json_begin(&json, stdout);
     cli_json_string(&json, "kind", "device");
     cli_json_string(&json, "gpu", info->name);
-    cli_json_number(&json, "compute", (uint64_t)info->compute_major * 10 + (uint64_t)info->compute_minor);
+    cli_json_number(&json, "compute",
+                    (uint64_t)info->compute_major * 10 + (uint64_t)info->compute_minor);
     cli_json_number(&json, "driver_version", (uint64_t)info->driver_version);
     cli_json_number(&json, "multiprocessors", info->multiprocessors);
     cli_json_number(&json, "warps_per_multiprocessor", info->warps_per_multiprocessor);
@@ -207,7 +210,8 @@ int main(int count, char **arguments) {
     measure_options options = {.bytes = 1000000000u, .launches = 100, .passes = 10, .stored = true};
     if (count < 2) usage();
     const char *what = arguments[1];
-    int rates = !strcmp(what, "rates"), host = !strcmp(what, "host"), kernels = !strcmp(what, "kernels");
+    int rates = !strcmp(what, "rates"), host = !strcmp(what, "host"),
+        kernels = !strcmp(what, "kernels");
     if (!rates && !host && !kernels && strcmp(what, "device") != 0) usage();
     int first = 2;
     for (; first < count && !strncmp(arguments[first], "--", 2); first++)

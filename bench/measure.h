@@ -26,7 +26,8 @@ bool measure_wants(const measure_options *options, const char *kernel);
 void measure_print_column(cli_json *json, const bench_column *column);
 
 /* Decode rates from device memory, of each kernel that can decode the column. */
-void measure_rates(const bench_device *device, const measure_options *options, const bench_column *column);
+void measure_rates(const bench_device *device, const measure_options *options,
+                   const bench_column *column);
 
 /* The image of a column with all its chunks so many times, at least once, behind each other (measure_repeat.c). */
 uint64_t measure_repeated_size(const fastpair_column *column, uint64_t times);
@@ -34,7 +35,7 @@ void measure_repeat(const fastpair_column *column, uint64_t times, uint8_t *imag
 
 /* From compressed bytes in pageable and in pinned host memory to decoded bytes on the device, and if asked the same bytes sent
  * raw. */
-void measure_host(const bench_device *device, const measure_options *options, const bench_column *column,
-                  bool raw);
+void measure_host(const bench_device *device, const measure_options *options,
+                  const bench_column *column, bool raw);
 
 #endif

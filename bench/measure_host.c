@@ -40,17 +40,19 @@ static void pass_compressed(void *context) {
         .struct_size = sizeof to, .output = work->output, .output_bytes = work->output_bytes};
     uint64_t part = work->bytes ? info.chunks * PART_BYTES / work->bytes + 1 : 1;
     fastpair_error error;
-    fastpair_status status =
-        fastpair_gpu_batch_upload(batch, work->tables, work->table_bytes, 0, 0, device->streams[0], &error);
+    fastpair_status status = fastpair_gpu_batch_upload(batch, work->tables, work->table_bytes, 0, 0,
+                                                       device->streams[0], &error);
     /* The second stream's decoding needs the tables, too. */
-    if (!status) bench_must(device, device->driver->stream_wait(device->streams[0]), "uploading tables");
+    if (!status)
+        bench_must(device, device->driver->stream_wait(device->streams[0]), "uploading tables");
     int stream = 0;
     for (uint64_t first = 0; first < info.chunks && !status; first += part, stream ^= 1) {
         uint64_t left = info.chunks - first, count = left < part ? left : part;
         status = fastpair_gpu_batch_upload(batch, work->tables, work->table_bytes, first, count,
                                            device->streams[stream], &error);
         if (!status)
-            status = fastpair_gpu_batch_decode(batch, first, count, &to, device->streams[stream], &error);
+            status = fastpair_gpu_batch_decode(batch, first, count, &to, device->streams[stream],
+                                               &error);
     }
     if (status) bench_die("%s", error.message);
     for (int i = 0; i < BENCH_STREAMS; i++)
@@ -78,8 +80,9 @@ static void host_release(const bench_device *device, bool pinned, void *memory) 
         free(memory);
 }
 
-static void print_host(const bench_column *column, const host_work *work, const char *how, bool pinned,
-                       const char *kernel, int passes, bench_times times, bool verified) {
+static void print_host(const bench_column *column, const host_work *work, const char *how,
+                       bool pinned, const char *kernel, int passes, bench_times times,
+                       bool verified) {
     cli_json json;
     cli_json_begin(&json, stdout);
     cli_json_string(&json, "kind", "host");
@@ -96,8 +99,8 @@ static void print_host(const bench_column *column, const host_work *work, const 
     fflush(stdout);
 }
 
-static void measure_compressed(host_work *work, const measure_options *options, const bench_column *column,
-                               bool pinned) {
+static void measure_compressed(host_work *work, const measure_options *options,
+                               const bench_column *column, bool pinned) {
     const bench_device *device = work->device;
     uint64_t size = measure_repeated_size(column->column, work->count);
     uint8_t *image = host_memory(device, pinned, size);
@@ -114,7 +117,8 @@ static void measure_compressed(host_work *work, const measure_options *options, 
     work->output_bytes = info.output_bytes;
     work->tables = bench_device_memory(device, info.device_bytes);
     work->output = bench_device_memory(device, info.output_bytes);
-    bench_must(device, device->driver->fill(work->output, 0xa5, info.output_bytes, device->streams[0]),
+    bench_must(device,
+               device->driver->fill(work->output, 0xa5, info.output_bytes, device->streams[0]),
                "filling device memory");
     bench_times times = bench_time_passes(device, options->passes, pass_compressed, work);
     bool same = true;
@@ -135,7 +139,8 @@ static void measure_raw(host_work *work, const measure_options *options, const b
     const bench_device *device = work->device;
     uint8_t *raw = host_memory(device, pinned, work->bytes);
     for (uint64_t i = 0; i < work->count; i++)
-        memcpy(raw + i * column->info.decoded_bytes, column->bytes, (size_t)column->info.decoded_bytes);
+        memcpy(raw + i * column->info.decoded_bytes, column->bytes,
+               (size_t)column->info.decoded_bytes);
     work->raw = raw;
     work->output = bench_device_memory(device, work->bytes);
     bench_times times = bench_time_passes(device, options->passes, pass_raw, work);
@@ -145,11 +150,12 @@ static void measure_raw(host_work *work, const measure_options *options, const b
     host_release(device, pinned, raw);
 }
 
-void measure_host(const bench_device *device, const measure_options *options, const bench_column *column,
-                  bool raw) {
+void measure_host(const bench_device *device, const measure_options *options,
+                  const bench_column *column, bool raw) {
     uint64_t count = bench_tiles(column->info.decoded_bytes, options->bytes);
     for (int pinned = 0; pinned < 2; pinned++) {
-        host_work work = {.device = device, .count = count, .bytes = count * column->info.decoded_bytes};
+        host_work work = {
+            .device = device, .count = count, .bytes = count * column->info.decoded_bytes};
         measure_compressed(&work, options, column, pinned);
         if (raw) measure_raw(&work, options, column, pinned);
     }

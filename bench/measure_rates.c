@@ -21,8 +21,8 @@ typedef struct decode_work {
 static void decode(void *context) {
     decode_work *work = context;
     fastpair_error error;
-    if (fastpair_gpu_batch_decode(work->batch, 0, work->info.chunks, &work->to, work->device->streams[0],
-                                  &error))
+    if (fastpair_gpu_batch_decode(work->batch, 0, work->info.chunks, &work->to,
+                                  work->device->streams[0], &error))
         bench_die("%s", error.message);
 }
 
@@ -31,22 +31,26 @@ static bool prepare(decode_work *work, const fastpair_column *const *tiles, uint
                     const fastpair_gpu_batch_options *how) {
     const bench_device *device = work->device;
     fastpair_error error;
-    fastpair_status status = fastpair_gpu_batch_create(device->gpu, tiles, count, how, &work->batch, &error);
+    fastpair_status status =
+        fastpair_gpu_batch_create(device->gpu, tiles, count, how, &work->batch, &error);
     if (status == FASTPAIR_ERROR_INVALID_ARGUMENT && how->kernel) return false;
     if (!status) status = fastpair_gpu_batch_get_info(work->batch, &work->info, &error);
     if (status) bench_die("%s", error.message);
     work->tables = bench_device_memory(device, work->info.device_bytes);
-    work->to = (fastpair_gpu_destination){.struct_size = sizeof work->to,
-                                          .output = bench_device_memory(device, work->info.output_bytes),
-                                          .output_bytes = work->info.output_bytes,
-                                          .status = bench_device_memory(device, sizeof(uint32_t))};
+    work->to =
+        (fastpair_gpu_destination){.struct_size = sizeof work->to,
+                                   .output = bench_device_memory(device, work->info.output_bytes),
+                                   .output_bytes = work->info.output_bytes,
+                                   .status = bench_device_memory(device, sizeof(uint32_t))};
+    bench_must(
+        device,
+        device->driver->fill(work->to.output, 0xa5, work->info.output_bytes, device->streams[0]),
+        "filling device memory");
     bench_must(device,
-               device->driver->fill(work->to.output, 0xa5, work->info.output_bytes, device->streams[0]),
+               device->driver->fill(work->to.status, 0, sizeof(uint32_t), device->streams[0]),
                "filling device memory");
-    bench_must(device, device->driver->fill(work->to.status, 0, sizeof(uint32_t), device->streams[0]),
-               "filling device memory");
-    if (fastpair_gpu_batch_upload(work->batch, work->tables, work->info.device_bytes, 0, work->info.chunks,
-                                  device->streams[0], &error))
+    if (fastpair_gpu_batch_upload(work->batch, work->tables, work->info.device_bytes, 0,
+                                  work->info.chunks, device->streams[0], &error))
         bench_die("%s", error.message);
     bench_must(device, device->driver->stream_wait(device->streams[0]), "uploading");
     return true;
@@ -63,9 +67,10 @@ static void clean_up(decode_work *work) {
 static bool verify(const decode_work *work, const bench_column *column, uint64_t tiles) {
     const bench_device *device = work->device;
     uint32_t status = 1;
-    bench_must(device,
-               device->driver->copy_to_host(&status, work->to.status, sizeof status, device->streams[0]),
-               "copying back");
+    bench_must(
+        device,
+        device->driver->copy_to_host(&status, work->to.status, sizeof status, device->streams[0]),
+        "copying back");
     bench_must(device, device->driver->stream_wait(device->streams[0]), "copying back");
     bool same = status == 0;
     for (uint64_t i = 0; i < tiles && same; i++) {
@@ -79,8 +84,9 @@ static bool verify(const decode_work *work, const bench_column *column, uint64_t
     return same;
 }
 
-static void print_rate(const decode_work *work, const measure_options *options, const bench_column *column,
-                       uint64_t tiles, bool chosen, bench_times times, bool verified) {
+static void print_rate(const decode_work *work, const measure_options *options,
+                       const bench_column *column, uint64_t tiles, bool chosen, bench_times times,
+                       bool verified) {
     double bytes = (double)column->info.decoded_bytes * (double)tiles;
     cli_json json;
     cli_json_begin(&json, stdout);
@@ -104,8 +110,8 @@ static void print_rate(const decode_work *work, const measure_options *options, 
 /* One kernel, if it can decode the column; `chosen` is the name of the one the library would take. False if it computed positions
  * or refused, so that there is nothing more to measure with computed ones. */
 static bool measure_kernel(const bench_device *device, const measure_options *options,
-                           const bench_column *column, const fastpair_column *const *tiles, uint64_t count,
-                           const char *kernel, const char *chosen, int regenerate) {
+                           const bench_column *column, const fastpair_column *const *tiles,
+                           uint64_t count, const char *kernel, const char *chosen, int regenerate) {
     decode_work work = {.device = device, .info = {.struct_size = sizeof work.info}};
     fastpair_gpu_batch_options how = {
         .struct_size = sizeof how, .kernel = kernel, .regenerate_sidecar = regenerate};
@@ -126,7 +132,8 @@ static bool measure_kernel(const bench_device *device, const measure_options *op
 }
 
 /* The kernel the library would take. */
-static void find_chosen(const bench_device *device, const bench_column *column, char *name, size_t room) {
+static void find_chosen(const bench_device *device, const bench_column *column, char *name,
+                        size_t room) {
     const fastpair_column *one = column->column;
     fastpair_gpu_batch *batch;
     fastpair_gpu_batch_info info = {.struct_size = sizeof info};
@@ -138,7 +145,8 @@ static void find_chosen(const bench_device *device, const bench_column *column, 
     fastpair_gpu_batch_free(batch);
 }
 
-void measure_rates(const bench_device *device, const measure_options *options, const bench_column *column) {
+void measure_rates(const bench_device *device, const measure_options *options,
+                   const bench_column *column) {
     uint64_t count = bench_tiles(column->info.decoded_bytes, options->bytes);
     const fastpair_column **tiles = bench_memory(count * sizeof(const fastpair_column *));
     for (uint64_t i = 0; i < count; i++) tiles[i] = column->column;
@@ -146,11 +154,14 @@ void measure_rates(const bench_device *device, const measure_options *options, c
     find_chosen(device, column, chosen, sizeof chosen);
     const char *name;
     for (uint32_t i = 0; (name = fastpair_gpu_kernel_name(i)); i++) {
-        if (options->only_chosen ? strcmp(name, chosen) != 0 : !measure_wants(options, name)) continue;
+        if (options->only_chosen ? strcmp(name, chosen) != 0 : !measure_wants(options, name))
+            continue;
         /* Left to the library, each dictionary has the kernel that suits it. */
         const char *asked = strcmp(name, chosen) ? name : NULL;
-        if (options->stored) measure_kernel(device, options, column, tiles, count, asked, chosen, 0);
-        if (options->regenerated) measure_kernel(device, options, column, tiles, count, asked, chosen, 1);
+        if (options->stored)
+            measure_kernel(device, options, column, tiles, count, asked, chosen, 0);
+        if (options->regenerated)
+            measure_kernel(device, options, column, tiles, count, asked, chosen, 1);
     }
     free(tiles);
 }

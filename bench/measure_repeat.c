@@ -9,7 +9,8 @@
 
 /* Where the blocks of a column end. */
 static uint64_t end_of_blocks(const fastpair_column *column) {
-    return column->size - FP_TRAILER - fp_footer_size(column->totals.dictionaries, column->totals.chunks);
+    return column->size - FP_TRAILER -
+           fp_footer_size(column->totals.dictionaries, column->totals.chunks);
 }
 
 uint64_t measure_repeated_size(const fastpair_column *column, uint64_t times) {
@@ -29,7 +30,8 @@ void measure_repeat(const fastpair_column *column, uint64_t times, uint8_t *imag
     for (uint64_t i = 0; i < times * each; i++) {
         const fp_chunk *chunk = &column->chunks[i % each];
         uint64_t position = i < each ? chunk->position : end;
-        chunks[i] = (fp_chunk_entry){position, chunk->block_bytes, chunk->rows, chunk->decoded_bytes};
+        chunks[i] =
+            (fp_chunk_entry){position, chunk->block_bytes, chunk->rows, chunk->decoded_bytes};
         if (i < each) continue;
         memcpy(image + end, column->image + chunk->position, (size_t)chunk->block_bytes);
         end += chunk->block_bytes;

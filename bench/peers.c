@@ -22,7 +22,8 @@
 #include <string.h>
 
 static _Noreturn void usage(void) {
-    fputs("usage: fastpair-peers [--nvcomp=PATH] [--bytes=SIZE] [--launches=N] [--passes=N] [--seconds=S]\n"
+    fputs("usage: fastpair-peers [--nvcomp=PATH] [--bytes=SIZE] [--launches=N] [--passes=N] "
+          "[--seconds=S]\n"
           "           [--only=cpu|gpu] [--settings=quick|main|all] [--from-host] FILE.fpc...\n",
           stderr);
     exit(2);
@@ -64,8 +65,12 @@ static void take_option(peer_options *options, const char *argument) {
 }
 
 int main(int count, char **arguments) {
-    peer_options options = {
-        .bytes = 1000000000u, .launches = 50, .passes = 5, .seconds = 0.3, .cpu = true, .gpu = true};
+    peer_options options = {.bytes = 1000000000u,
+                            .launches = 50,
+                            .passes = 5,
+                            .seconds = 0.3,
+                            .cpu = true,
+                            .gpu = true};
     int first = 1;
     for (; first < count && !strncmp(arguments[first], "--", 2); first++)
         take_option(&options, arguments[first]);

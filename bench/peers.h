@@ -16,10 +16,10 @@ typedef struct cpu_codec {
     int level;
     int is_quick; /* part of short runs */
     uint64_t (*bound)(const struct cpu_codec *codec, uint64_t size);
-    uint64_t (*compress)(const struct cpu_codec *codec, const uint8_t *from, uint64_t size, uint8_t *to,
-                         uint64_t room);
-    bool (*decompress)(const struct cpu_codec *codec, const uint8_t *from, uint64_t size, uint8_t *to,
-                       uint64_t room);
+    uint64_t (*compress)(const struct cpu_codec *codec, const uint8_t *from, uint64_t size,
+                         uint8_t *to, uint64_t room);
+    bool (*decompress)(const struct cpu_codec *codec, const uint8_t *from, uint64_t size,
+                       uint8_t *to, uint64_t room);
     void *calls[CPU_CODEC_CALLS]; /* functions of the library */
 } cpu_codec;
 
@@ -40,8 +40,8 @@ typedef struct chunked {
 } chunked;
 
 /* With all processors. False if a chunk failed. */
-bool chunk_and_compress(const cpu_codec *codec, const uint8_t *bytes, uint64_t size, uint64_t chunk_bytes,
-                        uint64_t alignment, chunked *result);
+bool chunk_and_compress(const cpu_codec *codec, const uint8_t *bytes, uint64_t size,
+                        uint64_t chunk_bytes, uint64_t alignment, chunked *result);
 void chunked_free(chunked *chunks);
 
 static inline uint64_t chunk_size(const chunked *chunks, uint64_t i) {
@@ -68,7 +68,7 @@ void measure_cpu_peers(const peer_options *options, const bench_column *column);
 typedef struct nvcomp_library nvcomp_library;
 nvcomp_library *nvcomp_open(const char *path);
 void nvcomp_close(nvcomp_library *library);
-void measure_nvcomp(const bench_device *device, const peer_options *options, const nvcomp_library *library,
-                    const bench_column *column);
+void measure_nvcomp(const bench_device *device, const peer_options *options,
+                    const nvcomp_library *library, const bench_column *column);
 
 #endif

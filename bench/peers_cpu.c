@@ -22,24 +22,26 @@ typedef size_t snappy_bound_call(size_t size);
 typedef int snappy_call(const char *from, size_t size, char *to, size_t *to_size);
 typedef void *deflate_make_call(int level);
 typedef void deflate_free_call(void *state);
-typedef size_t deflate_compress_call(void *state, const void *from, size_t size, void *to, size_t room);
+typedef size_t deflate_compress_call(void *state, const void *from, size_t size, void *to,
+                                     size_t room);
 typedef void *inflate_make_call(void);
-typedef int inflate_call(void *state, const void *from, size_t size, void *to, size_t room, size_t *got);
+typedef int inflate_call(void *state, const void *from, size_t size, void *to, size_t room,
+                         size_t *got);
 
 /* A call of the codec's library, as a function of its type. */
-#define CALL(codec, i, type)                                                                                 \
-    (((union {                                                                                               \
-         void *address;                                                                                      \
-         type *call;                                                                                         \
-     }){.address = (codec)->calls[i]})                                                                       \
+#define CALL(codec, i, type)                                                                       \
+    (((union {                                                                                     \
+         void *address;                                                                            \
+         type *call;                                                                               \
+     }){.address = (codec)->calls[i]})                                                             \
          .call)
 
 static uint64_t zstd_bound(const cpu_codec *codec, uint64_t size) {
     return CALL(codec, 0, zstd_bound_call)(size);
 }
 
-static uint64_t zstd_compress(const cpu_codec *codec, const uint8_t *from, uint64_t size, uint8_t *to,
-                              uint64_t room) {
+static uint64_t zstd_compress(const cpu_codec *codec, const uint8_t *from, uint64_t size,
+                              uint8_t *to, uint64_t room) {
     uint64_t got = CALL(codec, 1, zstd_compress_call)(to, room, from, size, codec->level);
     return got <= room ? got : 0; /* errors are numbers near the top */
 }
@@ -53,35 +55,36 @@ static uint64_t lz4_bound(const cpu_codec *codec, uint64_t size) {
     return (uint64_t)CALL(codec, 0, lz4_bound_call)((int)size);
 }
 
-static uint64_t lz4_compress(const cpu_codec *codec, const uint8_t *from, uint64_t size, uint8_t *to,
-                             uint64_t room) {
-    int got = codec->level
-                  ? CALL(codec, 3, lz4_best_call)((const char *)from, (char *)to, (int)size, (int)room,
-                                                  codec->level)
-                  : CALL(codec, 1, lz4_fast_call)((const char *)from, (char *)to, (int)size, (int)room, 1);
+static uint64_t lz4_compress(const cpu_codec *codec, const uint8_t *from, uint64_t size,
+                             uint8_t *to, uint64_t room) {
+    int got = codec->level ? CALL(codec, 3, lz4_best_call)((const char *)from, (char *)to,
+                                                           (int)size, (int)room, codec->level)
+                           : CALL(codec, 1, lz4_fast_call)((const char *)from, (char *)to,
+                                                           (int)size, (int)room, 1);
     return got > 0 ? (uint64_t)got : 0;
 }
 
 static bool lz4_decompress(const cpu_codec *codec, const uint8_t *from, uint64_t size, uint8_t *to,
                            uint64_t room) {
-    return CALL(codec, 2, lz4_decompress_call)((const char *)from, (char *)to, (int)size, (int)room) ==
-           (int)room;
+    return CALL(codec, 2, lz4_decompress_call)((const char *)from, (char *)to, (int)size,
+                                               (int)room) == (int)room;
 }
 
 static uint64_t snappy_bound(const cpu_codec *codec, uint64_t size) {
     return CALL(codec, 0, snappy_bound_call)(size);
 }
 
-static uint64_t snappy_compress(const cpu_codec *codec, const uint8_t *from, uint64_t size, uint8_t *to,
-                                uint64_t room) {
+static uint64_t snappy_compress(const cpu_codec *codec, const uint8_t *from, uint64_t size,
+                                uint8_t *to, uint64_t room) {
     size_t got = room;
     return CALL(codec, 1, snappy_call)((const char *)from, size, (char *)to, &got) == 0 ? got : 0;
 }
 
-static bool snappy_decompress(const cpu_codec *codec, const uint8_t *from, uint64_t size, uint8_t *to,
-                              uint64_t room) {
+static bool snappy_decompress(const cpu_codec *codec, const uint8_t *from, uint64_t size,
+                              uint8_t *to, uint64_t room) {
     size_t got = room;
-    return CALL(codec, 2, snappy_call)((const char *)from, size, (char *)to, &got) == 0 && got == room;
+    return CALL(codec, 2, snappy_call)((const char *)from, size, (char *)to, &got) == 0 &&
+           got == room;
 }
 
 /* Deflate needs a state. Making one takes far less than a chunk, but for decompression it is kept: one a thread. */
@@ -90,8 +93,8 @@ static uint64_t deflate_bound(const cpu_codec *codec, uint64_t size) {
     return size + size / 8 + 1024; /* stored blocks cost far less */
 }
 
-static uint64_t deflate_compress(const cpu_codec *codec, const uint8_t *from, uint64_t size, uint8_t *to,
-                                 uint64_t room) {
+static uint64_t deflate_compress(const cpu_codec *codec, const uint8_t *from, uint64_t size,
+                                 uint8_t *to, uint64_t room) {
     void *state = CALL(codec, 0, deflate_make_call)(codec->level);
     if (!state) return 0;
     uint64_t got = CALL(codec, 1, deflate_compress_call)(state, from, size, to, room);
@@ -99,12 +102,13 @@ static uint64_t deflate_compress(const cpu_codec *codec, const uint8_t *from, ui
     return got;
 }
 
-static bool deflate_decompress(const cpu_codec *codec, const uint8_t *from, uint64_t size, uint8_t *to,
-                               uint64_t room) {
+static bool deflate_decompress(const cpu_codec *codec, const uint8_t *from, uint64_t size,
+                               uint8_t *to, uint64_t room) {
     static _Thread_local void *state;
     size_t got = 0;
     if (!state) state = CALL(codec, 2, inflate_make_call)();
-    return state && CALL(codec, 3, inflate_call)(state, from, size, to, room, &got) == 0 && got == room;
+    return state && CALL(codec, 3, inflate_call)(state, from, size, to, room, &got) == 0 &&
+           got == room;
 }
 
 /* ---------------------------------------------------------------- the list */
@@ -113,26 +117,27 @@ static const struct {
     cpu_codec codec;
     const char *symbols[CPU_CODEC_CALLS];
 } codecs[] = {
-#define ZSTD(level, quick)                                                                                   \
-    {                                                                                                        \
-        {"zstd", "libzstd.so.1", level, quick, zstd_bound, zstd_compress, zstd_decompress, {0}}, {           \
-            "ZSTD_compressBound", "ZSTD_compress", "ZSTD_decompress"                                         \
-        }                                                                                                    \
+#define ZSTD(level, quick)                                                                         \
+    {                                                                                              \
+        {"zstd", "libzstd.so.1", level, quick, zstd_bound, zstd_compress, zstd_decompress, {0}}, { \
+            "ZSTD_compressBound", "ZSTD_compress", "ZSTD_decompress"                               \
+        }                                                                                          \
     }
-#define LZ4(level, quick)                                                                                    \
-    {                                                                                                        \
-        {"lz4", "liblz4.so.1", level, quick, lz4_bound, lz4_compress, lz4_decompress, {0}}, {                \
-            "LZ4_compressBound", "LZ4_compress_fast", "LZ4_decompress_safe", "LZ4_compress_HC"               \
-        }                                                                                                    \
+#define LZ4(level, quick)                                                                          \
+    {                                                                                              \
+        {"lz4", "liblz4.so.1", level, quick, lz4_bound, lz4_compress, lz4_decompress, {0}}, {      \
+            "LZ4_compressBound", "LZ4_compress_fast", "LZ4_decompress_safe", "LZ4_compress_HC"     \
+        }                                                                                          \
     }
-#define DEFLATE(level, quick)                                                                                \
-    {                                                                                                        \
-        {"deflate",        "libdeflate.so.0",  level, quick, deflate_bound,                                  \
-         deflate_compress, deflate_decompress, {0}},                                                         \
-        {                                                                                                    \
-            "libdeflate_alloc_compressor", "libdeflate_deflate_compress", "libdeflate_alloc_decompressor",   \
-                "libdeflate_deflate_decompress", "libdeflate_free_compressor"                                \
-        }                                                                                                    \
+#define DEFLATE(level, quick)                                                                      \
+    {                                                                                              \
+        {"deflate",        "libdeflate.so.0",  level, quick, deflate_bound,                        \
+         deflate_compress, deflate_decompress, {0}},                                               \
+        {                                                                                          \
+            "libdeflate_alloc_compressor", "libdeflate_deflate_compress",                          \
+                "libdeflate_alloc_decompressor", "libdeflate_deflate_decompress",                  \
+                "libdeflate_free_compressor"                                                       \
+        }                                                                                          \
     }
     ZSTD(-10, 0),
     ZSTD(1, 0),
@@ -154,7 +159,8 @@ bool cpu_codec_get(int i, cpu_codec *codec, bool *usable) {
     void *library = dlopen(codec->library, RTLD_NOW | RTLD_LOCAL);
     *usable = library != NULL;
     for (int call = 0; call < CPU_CODEC_CALLS && *usable; call++)
-        if (codecs[i].symbols[call] && !(codec->calls[call] = dlsym(library, codecs[i].symbols[call])))
+        if (codecs[i].symbols[call] &&
+            !(codec->calls[call] = dlsym(library, codecs[i].symbols[call])))
             *usable = false;
     return true;
 }
@@ -176,10 +182,10 @@ static void compress_one(void *context, uint64_t i) {
                              chunk_size(job->result, i), job->scratch + i * job->room, job->room);
 }
 
-bool chunk_and_compress(const cpu_codec *codec, const uint8_t *bytes, uint64_t size, uint64_t chunk_bytes,
-                        uint64_t alignment, chunked *result) {
-    *result =
-        (chunked){.count = (size + chunk_bytes - 1) / chunk_bytes, .chunk_bytes = chunk_bytes, .bytes = size};
+bool chunk_and_compress(const cpu_codec *codec, const uint8_t *bytes, uint64_t size,
+                        uint64_t chunk_bytes, uint64_t alignment, chunked *result) {
+    *result = (chunked){
+        .count = (size + chunk_bytes - 1) / chunk_bytes, .chunk_bytes = chunk_bytes, .bytes = size};
     chunk_job job = {codec, bytes, result, NULL, codec->bound(codec, chunk_bytes)};
     job.scratch = bench_memory(result->count * job.room);
     result->sizes = bench_memory(result->count * sizeof *result->sizes);
@@ -189,12 +195,14 @@ bool chunk_and_compress(const cpu_codec *codec, const uint8_t *bytes, uint64_t s
     for (uint64_t i = 0; i < result->count; i++) {
         all = all && result->sizes[i];
         result->offsets[i] = result->data_bytes;
-        result->data_bytes = (result->data_bytes + result->sizes[i] + alignment - 1) / alignment * alignment;
+        result->data_bytes =
+            (result->data_bytes + result->sizes[i] + alignment - 1) / alignment * alignment;
         result->compressed_bytes += result->sizes[i];
     }
     result->data = bench_memory(result->data_bytes);
     for (uint64_t i = 0; i < result->count; i++)
-        memcpy(result->data + result->offsets[i], job.scratch + i * job.room, (size_t)result->sizes[i]);
+        memcpy(result->data + result->offsets[i], job.scratch + i * job.room,
+               (size_t)result->sizes[i]);
     free(job.scratch);
     if (!all) chunked_free(result);
     return all;
@@ -217,8 +225,8 @@ static bool decompress_all(const cpu_codec *codec, const chunked *chunks, uint8_
     return all;
 }
 
-static void measure_one(const peer_options *options, const cpu_codec *codec, const bench_column *column,
-                        uint64_t chunk_bytes) {
+static void measure_one(const peer_options *options, const cpu_codec *codec,
+                        const bench_column *column, uint64_t chunk_bytes) {
     uint64_t size = column->info.decoded_bytes;
     chunked chunks;
     double begin = bench_seconds();
@@ -226,7 +234,8 @@ static void measure_one(const peer_options *options, const cpu_codec *codec, con
     double compress_seconds = bench_seconds() - begin, best = 1e9, total = 0;
     uint8_t *back = bench_memory(size);
     memset(back, 0, (size_t)size);
-    bool verified = decompress_all(codec, &chunks, back) && memcmp(back, column->bytes, (size_t)size) == 0;
+    bool verified =
+        decompress_all(codec, &chunks, back) && memcmp(back, column->bytes, (size_t)size) == 0;
     while (total < options->seconds) {
         begin = bench_seconds();
         verified &= decompress_all(codec, &chunks, back);

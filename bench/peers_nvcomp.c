@@ -16,11 +16,11 @@ static void *find(const nvcomp_library *library, const char *codec, const char *
 }
 
 /* A function of the library as a function of its type. */
-#define FIND(type, codec, call)                                                                              \
-    (((union {                                                                                               \
-         void *address;                                                                                      \
-         type *function;                                                                                     \
-     }){.address = find(library, codec, call)})                                                              \
+#define FIND(type, codec, call)                                                                    \
+    (((union {                                                                                     \
+         void *address;                                                                            \
+         type *function;                                                                           \
+     }){.address = find(library, codec, call)})                                                    \
          .function)
 
 nvcomp_library *nvcomp_open(const char *path) {
@@ -35,7 +35,8 @@ nvcomp_library *nvcomp_open(const char *path) {
         int (*call)(unsigned properties[2]);
     } get_properties = {.address = dlsym(library->handle, "nvcompGetProperties")};
     unsigned properties[2] = {0, 0};
-    if (!get_properties.address || get_properties.call(properties)) bench_die("%s: is not nvCOMP", path);
+    if (!get_properties.address || get_properties.call(properties))
+        bench_die("%s: is not nvCOMP", path);
     library->version = properties[0];
     for (int i = 0; i < NVCOMP_CODECS; i++) {
         nvcomp_codec *codec = &library->codecs[i];
@@ -66,7 +67,8 @@ static nvcomp_options compress_options(const setting *how) {
 
 fp_cu_pointer nvcomp_upload(const bench_device *device, const void *data, uint64_t size) {
     fp_cu_pointer memory = bench_device_memory(device, size);
-    bench_must(device, device->driver->copy_to_device(memory, data, (size_t)size, device->streams[0]),
+    bench_must(device,
+               device->driver->copy_to_device(memory, data, (size_t)size, device->streams[0]),
                "copying to the device");
     bench_must(device, device->driver->stream_wait(device->streams[0]), "copying to the device");
     return memory;
@@ -79,8 +81,8 @@ void nvcomp_download(const bench_device *device, void *to, fp_cu_pointer from, u
 }
 
 /* Addresses `first`, `first + stride`...; on the device. */
-static fp_cu_pointer upload_addresses(const bench_device *device, fp_cu_pointer first, uint64_t stride,
-                                      uint64_t count) {
+static fp_cu_pointer upload_addresses(const bench_device *device, fp_cu_pointer first,
+                                      uint64_t stride, uint64_t count) {
     uint64_t *addresses = bench_memory(count * sizeof *addresses);
     for (uint64_t i = 0; i < count; i++) addresses[i] = first + i * stride;
     fp_cu_pointer memory = nvcomp_upload(device, addresses, count * sizeof *addresses);
@@ -102,12 +104,13 @@ static void pack(chunked *chunks, const uint8_t *scattered, uint64_t stride) {
 }
 
 /* Compresses on the GPU. False if the codec refuses. */
-static bool compress_on_device(const bench_device *device, const nvcomp_codec *codec, const setting *how,
-                               const bench_column *column, uint64_t chunk_bytes, chunked *chunks) {
+static bool compress_on_device(const bench_device *device, const nvcomp_codec *codec,
+                               const setting *how, const bench_column *column, uint64_t chunk_bytes,
+                               chunked *chunks) {
     uint64_t size = column->info.decoded_bytes;
     nvcomp_options options = compress_options(how);
-    *chunks =
-        (chunked){.count = (size + chunk_bytes - 1) / chunk_bytes, .chunk_bytes = chunk_bytes, .bytes = size};
+    *chunks = (chunked){
+        .count = (size + chunk_bytes - 1) / chunk_bytes, .chunk_bytes = chunk_bytes, .bytes = size};
     size_t most = 0, temporary_size = 0;
     if (codec->most_output(chunk_bytes, options, &most) ||
         codec->compress_temporary(chunks->count, chunk_bytes, options, &temporary_size, size,
@@ -126,8 +129,8 @@ static bool compress_on_device(const bench_device *device, const nvcomp_codec *c
     fp_cu_pointer statuses = bench_device_memory(device, n * sizeof(uint32_t));
     bench_must(device, device->driver->fill(statuses, 0, n * sizeof(uint32_t), device->streams[0]),
                "filling device memory");
-    bool good = codec->compress(from, from_sizes, chunk_bytes, n, temporary, temporary_size, to, to_sizes,
-                                options, statuses, device->streams[0]) == 0;
+    bool good = codec->compress(from, from_sizes, chunk_bytes, n, temporary, temporary_size, to,
+                                to_sizes, options, statuses, device->streams[0]) == 0;
     uint32_t *codes = bench_memory(n * sizeof *codes);
     nvcomp_download(device, codes, statuses, n * sizeof *codes);
     for (uint64_t i = 0; i < n; i++) good = good && codes[i] == 0;
@@ -139,7 +142,8 @@ static bool compress_on_device(const bench_device *device, const nvcomp_codec *c
         free(scattered);
     } else
         chunked_free(chunks);
-    const fp_cu_pointer all[] = {bytes, output, temporary, from, from_sizes, to, to_sizes, statuses};
+    const fp_cu_pointer all[] = {bytes,      output, temporary, from,
+                                 from_sizes, to,     to_sizes,  statuses};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) device->driver->release(all[i]);
     free(codes);
     return good;
@@ -152,8 +156,8 @@ static bool compress_on_host(const setting *how, const bench_column *column, uin
     bool usable;
     for (int i = 0; cpu_codec_get(i, &codec, &usable); i++)
         if (usable && !strcmp(codec.name, how->cpu_codec) && codec.level == how->cpu_level)
-            return chunk_and_compress(&codec, column->bytes, column->info.decoded_bytes, chunk_bytes,
-                                      NVCOMP_ALIGNMENT, chunks);
+            return chunk_and_compress(&codec, column->bytes, column->info.decoded_bytes,
+                                      chunk_bytes, NVCOMP_ALIGNMENT, chunks);
     return false;
 }
 

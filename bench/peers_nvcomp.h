@@ -11,13 +11,13 @@ typedef struct nvcomp_options {
     uint64_t words[8];
 } nvcomp_options;
 
-typedef int temp_size_call(size_t chunks, size_t largest, nvcomp_options options, size_t *size, size_t total,
-                           void *stream);
+typedef int temp_size_call(size_t chunks, size_t largest, nvcomp_options options, size_t *size,
+                           size_t total, void *stream);
 typedef int most_output_call(size_t largest, nvcomp_options options, size_t *size);
-typedef int compress_call(fp_cu_pointer from, fp_cu_pointer from_sizes, size_t largest, size_t chunks,
-                          fp_cu_pointer temporary, size_t temporary_size, fp_cu_pointer to,
-                          fp_cu_pointer to_sizes, nvcomp_options options, fp_cu_pointer statuses,
-                          void *stream);
+typedef int compress_call(fp_cu_pointer from, fp_cu_pointer from_sizes, size_t largest,
+                          size_t chunks, fp_cu_pointer temporary, size_t temporary_size,
+                          fp_cu_pointer to, fp_cu_pointer to_sizes, nvcomp_options options,
+                          fp_cu_pointer statuses, void *stream);
 typedef int decompress_call(fp_cu_pointer from, fp_cu_pointer from_sizes, fp_cu_pointer rooms,
                             fp_cu_pointer to_sizes, size_t chunks, fp_cu_pointer temporary,
                             size_t temporary_size, fp_cu_pointer to, nvcomp_options options,

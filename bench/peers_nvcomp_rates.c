@@ -32,7 +32,7 @@ static const setting settings[] = {
     {"bitcomp", "sparse", 1, NULL, 0, 0, 0, K64, K64},
 };
 
-#define TYPE_FROM_STREAM                                                                                     \
+#define TYPE_FROM_STREAM                                                                           \
     0xffu /* ANS's decompressor wants the type of its output, and can read it off the data */
 
 static nvcomp_options decompress_options(const setting *how) {
@@ -52,7 +52,8 @@ typedef struct nvcomp_work {
     uint64_t tiles, count;  /* count: chunks of all tiles */
     uint64_t output_stride; /* between tiles */
     fp_cu_pointer data, output;
-    fp_cu_pointer from, from_sizes, rooms, to, to_sizes, statuses; /* arrays with an entry a chunk */
+    fp_cu_pointer from, from_sizes, rooms, to, to_sizes,
+        statuses; /* arrays with an entry a chunk */
     fp_cu_pointer temporary[BENCH_STREAMS];
     size_t temporary_size;
     uint8_t *host; /* all compressed tiles in host memory */
@@ -61,10 +62,10 @@ typedef struct nvcomp_work {
 
 static int launch(const nvcomp_work *work, uint64_t first, uint64_t count, int stream) {
     uint64_t words = first * sizeof(uint64_t);
-    return work->codec->decompress(work->from + words, work->from_sizes + words, work->rooms + words,
-                                   work->to_sizes + words, count, work->temporary[stream],
-                                   work->temporary_size, work->to + words, work->options,
-                                   work->statuses + first * sizeof(uint32_t), work->device->streams[stream]);
+    return work->codec->decompress(
+        work->from + words, work->from_sizes + words, work->rooms + words, work->to_sizes + words,
+        count, work->temporary[stream], work->temporary_size, work->to + words, work->options,
+        work->statuses + first * sizeof(uint32_t), work->device->streams[stream]);
 }
 
 static void decompress_all(void *context) {
@@ -79,7 +80,8 @@ static void pass_from_host(void *context) {
     uint64_t tile_bytes = work->chunks->data_bytes;
     int stream = 0;
     for (uint64_t tile = 0; tile < work->tiles; tile += work->tiles_a_part, stream ^= 1) {
-        uint64_t left = work->tiles - tile, count = left < work->tiles_a_part ? left : work->tiles_a_part;
+        uint64_t left = work->tiles - tile,
+                 count = left < work->tiles_a_part ? left : work->tiles_a_part;
         bench_must(work->device,
                    work->device->driver->copy_to_device(
                        work->data + tile * tile_bytes, work->host + tile * tile_bytes,
@@ -126,21 +128,22 @@ static bool prepare(nvcomp_work *work) {
     work->temporary[0] = bench_device_memory(device, work->temporary_size);
     for (uint64_t tile = 0; tile < work->tiles; tile++)
         bench_must(device,
-                   device->driver->copy_to_device(work->data + tile * chunks->data_bytes, chunks->data,
-                                                  (size_t)chunks->data_bytes, device->streams[0]),
+                   device->driver->copy_to_device(work->data + tile * chunks->data_bytes,
+                                                  chunks->data, (size_t)chunks->data_bytes,
+                                                  device->streams[0]),
                    "copying to the device");
-    bench_must(
-        device,
-        device->driver->fill(work->output, 0xa5, work->tiles * work->output_stride, device->streams[0]),
-        "filling device memory");
+    bench_must(device,
+               device->driver->fill(work->output, 0xa5, work->tiles * work->output_stride,
+                                    device->streams[0]),
+               "filling device memory");
     upload_arrays(work);
     return true;
 }
 
 static void clean_up(nvcomp_work *work) {
-    const fp_cu_pointer all[] = {work->data,         work->output,      work->from,     work->from_sizes,
-                                 work->rooms,        work->to,          work->to_sizes, work->statuses,
-                                 work->temporary[0], work->temporary[1]};
+    const fp_cu_pointer all[] = {
+        work->data, work->output,   work->from,     work->from_sizes,   work->rooms,
+        work->to,   work->to_sizes, work->statuses, work->temporary[0], work->temporary[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]) work->device->driver->release(all[i]);
 }
@@ -158,12 +161,12 @@ static bool verify(const nvcomp_work *work, const bench_column *column) {
 }
 
 static void print_line(const nvcomp_work *work, const nvcomp_library *library, const setting *how,
-                       const bench_column *column, const char *memory, int repetitions, bench_times times,
-                       bool verified) {
+                       const bench_column *column, const char *memory, int repetitions,
+                       bench_times times, bool verified) {
     double bytes = (double)column->info.decoded_bytes * (double)work->tiles;
     char version[32];
-    snprintf(version, sizeof version, "%u.%u.%u", library->version / 1000, library->version % 1000 / 100,
-             library->version % 100);
+    snprintf(version, sizeof version, "%u.%u.%u", library->version / 1000,
+             library->version % 1000 / 100, library->version % 100);
     cli_json json;
     cli_json_begin(&json, stdout);
     cli_json_string(&json, "kind", memory ? "host_peer" : "gpu_peer");
@@ -201,14 +204,15 @@ static void measure_from_host(nvcomp_work *work, const nvcomp_library *library, 
         for (uint64_t tile = 0; tile < work->tiles; tile++)
             memcpy(work->host + tile * tile_bytes, work->chunks->data, (size_t)tile_bytes);
         /* So that nothing of an earlier run can pass for this one's output. */
-        bench_must(
-            device,
-            device->driver->fill(work->output, 0xa5, work->tiles * work->output_stride, device->streams[0]),
-            "filling device memory");
-        bench_must(device, device->driver->stream_wait(device->streams[0]), "filling device memory");
+        bench_must(device,
+                   device->driver->fill(work->output, 0xa5, work->tiles * work->output_stride,
+                                        device->streams[0]),
+                   "filling device memory");
+        bench_must(device, device->driver->stream_wait(device->streams[0]),
+                   "filling device memory");
         bench_times times = bench_time_passes(device, options->passes, pass_from_host, work);
-        print_line(work, library, how, column, pinned ? "pinned" : "pageable", options->passes, times,
-                   verify(work, column));
+        print_line(work, library, how, column, pinned ? "pinned" : "pageable", options->passes,
+                   times, verify(work, column));
         if (pinned)
             device->driver->release_pinned(work->host);
         else
@@ -228,14 +232,14 @@ static int launches_for(const nvcomp_work *work, const peer_options *options) {
 }
 
 static void measure_setting(const bench_device *device, const peer_options *options,
-                            const nvcomp_library *library, const setting *how, const bench_column *column,
-                            uint64_t chunk_bytes) {
+                            const nvcomp_library *library, const setting *how,
+                            const bench_column *column, uint64_t chunk_bytes) {
     const nvcomp_codec *codec = library->codecs;
     while (strcmp(codec->name, how->codec) != 0) codec++;
     chunked chunks;
     if (!nvcomp_compress(device, codec, how, column, chunk_bytes, &chunks)) {
-        fprintf(stderr, "fastpair-peers: %s, %s, chunks of %llu: not compressed, left out\n", how->codec,
-                how->label, (unsigned long long)chunk_bytes);
+        fprintf(stderr, "fastpair-peers: %s, %s, chunks of %llu: not compressed, left out\n",
+                how->codec, how->label, (unsigned long long)chunk_bytes);
         return;
     }
     nvcomp_work work = {.device = device,
@@ -254,12 +258,15 @@ static void measure_setting(const bench_device *device, const peer_options *opti
     chunked_free(&chunks);
 }
 
-void measure_nvcomp(const bench_device *device, const peer_options *options, const nvcomp_library *library,
-                    const bench_column *column) {
+void measure_nvcomp(const bench_device *device, const peer_options *options,
+                    const nvcomp_library *library, const bench_column *column) {
     for (size_t i = 0; i < sizeof settings / sizeof *settings && column->info.decoded_bytes; i++) {
         const setting *how = &settings[i];
-        int wanted = options->quick ? (how->is_quick ? K64 : 0) : options->all ? how->all : how->main;
+        int wanted = options->quick ? (how->is_quick ? K64 : 0)
+                     : options->all ? how->all
+                                    : how->main;
         for (int c = 0; c < 3; c++)
-            if (wanted & 1 << c) measure_setting(device, options, library, how, column, chunk_sizes[c]);
+            if (wanted & 1 << c)
+                measure_setting(device, options, library, how, column, chunk_sizes[c]);
     }
 }

@@ -13,7 +13,8 @@ struct fp_reference {
     uint8_t *tokens; /* back to back, readable 16 bytes beyond the last */
 };
 
-fp_reference *fp_reference_create(const uint8_t (*rows)[16], const uint8_t *lengths, uint32_t count) {
+fp_reference *fp_reference_create(const uint8_t (*rows)[16], const uint8_t *lengths,
+                                  uint32_t count) {
     fp_reference *made = calloc(1, sizeof *made);
     if (!made) return NULL;
     made->table = malloc((size_t)count * sizeof *made->table);
@@ -38,7 +39,8 @@ void fp_reference_free(fp_reference *reference) {
     free(reference);
 }
 
-static inline uint8_t *copy_token(const uint64_t *table, const uint8_t *tokens, uint16_t code, uint8_t *out) {
+static inline uint8_t *copy_token(const uint64_t *table, const uint8_t *tokens, uint16_t code,
+                                  uint8_t *out) {
     uint64_t entry = table[code];
     memcpy(out, tokens + (entry >> 16), 16);
     return out + (entry & 0xffff);

@@ -11,7 +11,8 @@ typedef struct fp_reference fp_reference;
 
 /* Tables for codes 0 .. count - 1, whose tokens are lengths[code] (1..16) bytes of rows[code]. NULL if there is no
  * memory. */
-fp_reference *fp_reference_create(const uint8_t (*rows)[16], const uint8_t *lengths, uint32_t count);
+fp_reference *fp_reference_create(const uint8_t (*rows)[16], const uint8_t *lengths,
+                                  uint32_t count);
 void fp_reference_free(fp_reference *reference);
 
 /* Decodes codes that are below the count of the tables, to `out`, which has room for their tokens and the slack.

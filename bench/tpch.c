@@ -26,9 +26,13 @@ static uint64_t next64(uint64_t *rng) {
  * Maps 32 random bits to 0 .. n - 1. The bias is at most n / 2^32, far below what any of the small
  * ranges here could show.
  */
-static uint32_t scale32(uint32_t bits, uint32_t n) { return (uint32_t)(((uint64_t)bits * n) >> 32); }
+static uint32_t scale32(uint32_t bits, uint32_t n) {
+    return (uint32_t)(((uint64_t)bits * n) >> 32);
+}
 
-static uint32_t below(uint64_t *rng, uint32_t n) { return scale32((uint32_t)(next64(rng) >> 32), n); }
+static uint32_t below(uint64_t *rng, uint32_t n) {
+    return scale32((uint32_t)(next64(rng) >> 32), n);
+}
 
 /* ---- the grammar of the pseudo text (clause 4.2.2.14) ---- */
 
@@ -89,7 +93,8 @@ static void wordlist_init(wordlist *list, const char *words) {
     memset(list, 0, sizeof *list);
     while (*words) {
         if (*words >= '0' && *words <= '9') {
-            for (weight = 0; *words != ' '; words++) weight = weight * 10 + (unsigned)(*words - '0');
+            for (weight = 0; *words != ' '; words++)
+                weight = weight * 10 + (unsigned)(*words - '0');
             words++;
         }
         size_t size = strcspn(words, ",|");
@@ -264,7 +269,8 @@ static size_t next_clerk(fp_tpch_gen *gen, char *row) {
 
 /* A v-string: length and characters are uniform; 64 characters make it six random bits for each. */
 static size_t next_address(fp_tpch_gen *gen, char *row) {
-    static const char charset[] = "0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ,";
+    static const char charset[] =
+        "0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ,";
     size_t size = 10 + below(&gen->rng, 31);
     for (size_t i = 0; i < size; i += 10) {
         /* Always ten characters: the caller has room, and a fixed count is faster. */
@@ -275,7 +281,8 @@ static size_t next_address(fp_tpch_gen *gen, char *row) {
 }
 
 static size_t next_shipinstruct(fp_tpch_gen *gen, char *row) {
-    static const char instructions[4][18] = {"DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"};
+    static const char instructions[4][18] = {"DELIVER IN PERSON", "COLLECT COD", "NONE",
+                                             "TAKE BACK RETURN"};
     const char *drawn = instructions[below(&gen->rng, 4)];
     size_t size = strlen(drawn);
     memcpy(row, drawn, size);

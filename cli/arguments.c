@@ -82,13 +82,15 @@ static bool read_number(const char *text, uint64_t *value, const char **end) {
 static int parse_number(const char *option, const char *text, uint64_t least, uint64_t most,
                         uint64_t *value) {
     const char *end;
-    if (read_number(text, value, &end) && *end == 0 && *value >= least && *value <= most) return CLI_OK;
-    return MISTAKE("%s takes a number from %llu to %llu, not '%s'", option, (unsigned long long)least,
-                   (unsigned long long)most, text);
+    if (read_number(text, value, &end) && *end == 0 && *value >= least && *value <= most)
+        return CLI_OK;
+    return MISTAKE("%s takes a number from %llu to %llu, not '%s'", option,
+                   (unsigned long long)least, (unsigned long long)most, text);
 }
 
 /* A size: a number, then nothing, K, M or G (powers of 1024), each also as KB or KiB. */
-static int parse_size(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *value) {
+static int parse_size(const char *option, const char *text, uint64_t least, uint64_t most,
+                      uint64_t *value) {
     const char *end;
     if (read_number(text, value, &end)) {
         unsigned shift = 0;
@@ -150,14 +152,15 @@ static int parse_codec(const char *text, cli_options *options) {
         }
     const char *end;
     uint64_t bits = 0, token = 16;
-    bool good =
-        strncmp(text, "onpair:", 7) == 0 && read_number(text + 7, &bits, &end) && bits >= 9 && bits <= 16;
-    if (good && *end == ':') good = read_number(end + 1, &token, &end) && (token == 8 || token == 16);
+    bool good = strncmp(text, "onpair:", 7) == 0 && read_number(text + 7, &bits, &end) &&
+                bits >= 9 && bits <= 16;
+    if (good && *end == ':')
+        good = read_number(end + 1, &token, &end) && (token == 8 || token == 16);
     if (!good || *end != 0)
-        return MISTAKE(
-            "--codec takes auto, onpair16, onpair12, fsst12, onpair:BITS[:8|16] with BITS from 9 to 16, or "
-            "stored, not '%s'",
-            text);
+        return MISTAKE("--codec takes auto, onpair16, onpair12, fsst12, onpair:BITS[:8|16] with "
+                       "BITS from 9 to 16, or "
+                       "stored, not '%s'",
+                       text);
     options->codec = FASTPAIR_CODEC_ONPAIR;
     options->code_bits = (uint32_t)bits;
     options->max_token = (uint32_t)token;
@@ -228,8 +231,9 @@ static int take_option(int option, const char *value, cli_options *options) {
     case OPTION_BATCH:
         result = parse_number("--batch", value, 32, 1024, &number);
         options->batch_codes = (uint32_t)number;
-        return result == CLI_OK && number % 32 ? MISTAKE("--batch takes a multiple of 32, not '%s'", value)
-                                               : result;
+        return result == CLI_OK && number % 32
+                   ? MISTAKE("--batch takes a multiple of 32, not '%s'", value)
+                   : result;
     case OPTION_ALIGN:
         result = parse_number("--align", value, 64, 4096, &number);
         options->alignment = (uint32_t)number;
@@ -259,7 +263,8 @@ static int check_together(const cli_options *options) {
         return MISTAKE("-o takes one input, not %d; leave -o out to write each beside its input",
                        options->file_count);
     if (mode == CLI_MODE_COMPRESS && one_output && options->file_count > 1)
-        return MISTAKE("a compressed file holds one column; compress one file at a time to standard output");
+        return MISTAKE(
+            "a compressed file holds one column; compress one file at a time to standard output");
     if (options->dictionary && (mode == CLI_MODE_BENCH || mode == CLI_MODE_TRAIN))
         return MISTAKE("-D goes with compressing only");
     if (options->dictionary && options->codec_given && mode == CLI_MODE_COMPRESS)
@@ -283,8 +288,10 @@ int cli_options_parse(int argc, char **argv, cli_options *options) {
             if (optopt < 256) return MISTAKE("-%c needs a value", optopt);
             return MISTAKE("%s needs a value", word);
         }
-        if (option == '?' && optopt > 0 && optopt < 256) return MISTAKE("there is no option -%c", optopt);
-        if (option == '?') return MISTAKE("there is no such option, or it takes no value: %s", word);
+        if (option == '?' && optopt > 0 && optopt < 256)
+            return MISTAKE("there is no option -%c", optopt);
+        if (option == '?')
+            return MISTAKE("there is no such option, or it takes no value: %s", word);
         if (take_option(option, optarg, options) != CLI_OK) return CLI_FAILED;
     }
     options->files = argv + optind;

@@ -18,12 +18,13 @@ static void *write_blocks(void *context) {
         while (background->waiting == 0 && !background->ended)
             pthread_cond_wait(&background->changed, &background->lock);
         if (background->waiting == 0) break;
-        unsigned next = (background->fill + CLI_MOST_BLOCKS - background->waiting) % CLI_MOST_BLOCKS;
+        unsigned next =
+            (background->fill + CLI_MOST_BLOCKS - background->waiting) % CLI_MOST_BLOCKS;
         bool failed = background->error != 0;
         pthread_mutex_unlock(&background->lock);
-        int number =
-            failed ? 0
-                   : cli_output_write(background->output, background->blocks[next], background->sizes[next]);
+        int number = failed ? 0
+                            : cli_output_write(background->output, background->blocks[next],
+                                               background->sizes[next]);
         pthread_mutex_lock(&background->lock);
         if (number != 0) background->error = number;
         background->waiting--;
@@ -64,7 +65,8 @@ uint8_t *cli_background_block(cli_background *background) {
 
 int cli_background_submit(cli_background *background, size_t size) {
     if (!background->threaded) {
-        int number = cli_output_write(background->output, background->blocks[background->fill], size);
+        int number =
+            cli_output_write(background->output, background->blocks[background->fill], size);
         if (number != 0) background->error = number;
         return background->error;
     }

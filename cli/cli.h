@@ -23,7 +23,8 @@ int cli_fail_errno(const char *name, int number);
 int cli_fail_status(const char *name, const fastpair_error *error);
 
 /* A remark on stderr, not with -q. */
-void cli_note(const cli_options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_note(const cli_options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The length of the UTF-8 sequence that a text begins with, or 0 if it begins with none. */
 int cli_utf8_length(const char *text);
@@ -113,7 +114,8 @@ fastpair_gpu *cli_backend_open_gpu(const cli_options *options, fastpair_error *w
 
 /* ---------------------------------------------------------------- commands, one input each */
 
-int cli_compress(const cli_options *options, const char *path, const fastpair_dictionary *dictionary);
+int cli_compress(const cli_options *options, const char *path,
+                 const fastpair_dictionary *dictionary);
 int cli_decompress(const cli_options *options, const char *path);
 int cli_test(const cli_options *options, const char *path);
 

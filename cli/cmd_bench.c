@@ -63,7 +63,8 @@ static void print_line(const cli_measurement *result) {
     printf("  %s\n", result->verified ? "verified" : "MISMATCH");
     if (result->gpu.gpu[0])
         printf("             %s, %s: %.1f GB/s on the device, %.1f from pinned host memory\n",
-               result->gpu.gpu, result->gpu.kernel, result->gpu.decode_gb_s, result->gpu.end_to_end_gb_s);
+               result->gpu.gpu, result->gpu.kernel, result->gpu.decode_gb_s,
+               result->gpu.end_to_end_gb_s);
     fflush(stdout);
 }
 
@@ -77,7 +78,8 @@ static int bench_codec(const cli_options *options, const char *path, const fastp
     else
         print_line(&result);
     if (result.verified) return CLI_OK;
-    return cli_fail(path, "%s does not give the same bytes back; please report this", result.figures.codec);
+    return cli_fail(path, "%s does not give the same bytes back; please report this",
+                    result.figures.codec);
 }
 
 static int bench_rows(const cli_options *options, const char *path, const fastpair_rows *rows) {
@@ -85,11 +87,11 @@ static int bench_rows(const cli_options *options, const char *path, const fastpa
     settings.threads = cli_threads(options, 0);
     if (!options->json) {
         char name[CLI_NAME_ROOM], size[32];
-        printf("%s: %" PRIu64 " rows, %s; %u thread%s, %s\n", cli_clean_name(path, name), rows->rows,
-               cli_size_text(rows->offsets[rows->rows] - rows->offsets[0], size), settings.threads,
-               settings.threads == 1 ? "" : "s", cli_cpu_name());
-        printf(
-            "codec          ratio   total  token   train  encode    decode  1 thread  reference  (MB/s)\n");
+        printf("%s: %" PRIu64 " rows, %s; %u thread%s, %s\n", cli_clean_name(path, name),
+               rows->rows, cli_size_text(rows->offsets[rows->rows] - rows->offsets[0], size),
+               settings.threads, settings.threads == 1 ? "" : "s", cli_cpu_name());
+        printf("codec          ratio   total  token   train  encode    decode  1 thread  reference "
+               " (MB/s)\n");
     }
     if (options->codec_given) return bench_codec(options, path, rows, &settings);
     int worst = CLI_OK;

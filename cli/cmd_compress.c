@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 /* Cuts the input, feeds the writer, records how the text ended. */
-static int feed_writer(fastpair_writer *writer, cli_text *text, cli_progress *progress, cli_output *output) {
+static int feed_writer(fastpair_writer *writer, cli_text *text, cli_progress *progress,
+                       cli_output *output) {
     fastpair_error error;
     fastpair_rows rows;
     fastpair_status status = fastpair_writer_set_framing(writer, text->separator, 1, &error);
@@ -25,7 +26,8 @@ static int feed_writer(fastpair_writer *writer, cli_text *text, cli_progress *pr
         cli_progress_step(progress, text->input->done);
     }
     if (status == FASTPAIR_OK)
-        status = fastpair_writer_set_framing(writer, text->separator, text->final_separator, &error);
+        status =
+            fastpair_writer_set_framing(writer, text->separator, text->final_separator, &error);
     if (status == FASTPAIR_OK) status = fastpair_writer_finish(writer, &error);
     if (status == FASTPAIR_OK) return CLI_OK;
     if (output->error) return cli_fail_errno(output->name, output->error);
@@ -53,7 +55,8 @@ static int compress_stream(const cli_options *options, cli_input *input, cli_out
 }
 
 /* The name -o gives, NULL for standard output, or the input's name with .fpc, in *made for the caller to free. */
-static int choose_output(const cli_options *options, const cli_input *input, const char **path, char **made) {
+static int choose_output(const cli_options *options, const cli_input *input, const char **path,
+                         char **made) {
     *made = NULL;
     *path = options->to_stdout ? NULL : options->output;
     if (options->to_stdout || options->output || input->is_stdin) return CLI_OK;
@@ -75,8 +78,9 @@ static int compress_input(const cli_options *options, cli_input *input, const ch
     if (result != CLI_OK) return result;
     if (!options->force && isatty(output.fd)) {
         cli_output_discard(&output);
-        return cli_fail(input->name,
-                        "compressed data is not for a terminal; redirect it, use -o, or -f to insist");
+        return cli_fail(
+            input->name,
+            "compressed data is not for a terminal; redirect it, use -o, or -f to insist");
     }
     cli_progress_start(&progress, options, input);
     result = compress_stream(options, input, &output, dictionary, &progress);
@@ -90,7 +94,8 @@ static int compress_input(const cli_options *options, cli_input *input, const ch
     return result;
 }
 
-int cli_compress(const cli_options *options, const char *path, const fastpair_dictionary *dictionary) {
+int cli_compress(const cli_options *options, const char *path,
+                 const fastpair_dictionary *dictionary) {
     cli_input input;
     const char *output_path;
     char *made;

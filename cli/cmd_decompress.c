@@ -37,11 +37,12 @@ static int copy_stream(const cli_options *options, fastpair_reader *reader, cli_
         cli_progress_step(progress, input->done);
     }
     if (at_end && before < options->first_row)
-        return cli_fail(input->name, "has only %" PRIu64 " rows, so --rows cannot begin at %" PRIu64, before,
+        return cli_fail(input->name,
+                        "has only %" PRIu64 " rows, so --rows cannot begin at %" PRIu64, before,
                         options->first_row);
     if (at_end && before <= options->end_row) {
-        if (fastpair_reader_get_framing(reader, &has_framing, &separator, &final_separator, &error) !=
-            FASTPAIR_OK)
+        if (fastpair_reader_get_framing(reader, &has_framing, &separator, &final_separator,
+                                        &error) != FASTPAIR_OK)
             return cli_fail_status(input->name, &error);
         if (!has_framing) final_separator = 1;
     }
@@ -83,8 +84,8 @@ typedef struct slice_memory {
 
 /* Decodes and writes rows first .. first + count, which the caller has measured. */
 static fastpair_status copy_piece(const fastpair_column *column, uint64_t first, uint64_t count,
-                                  uint64_t size, uint32_t threads, slice_memory *memory, cli_emitter *emitter,
-                                  int *result, fastpair_error *error) {
+                                  uint64_t size, uint32_t threads, slice_memory *memory,
+                                  cli_emitter *emitter, int *result, fastpair_error *error) {
     if (size > memory->room || !memory->bytes) {
         free(memory->bytes);
         memory->room = size > SLICE_BYTES ? size : SLICE_BYTES;
@@ -98,20 +99,23 @@ static fastpair_status copy_piece(const fastpair_column *column, uint64_t first,
                                         .bytes_capacity = memory->room,
                                         .offsets = memory->offsets,
                                         .offset_bits = 64};
-    fastpair_status status = fastpair_column_decode(column, first, count, &destination, threads, error);
+    fastpair_status status =
+        fastpair_column_decode(column, first, count, &destination, threads, error);
     if (status != FASTPAIR_OK) return status;
     fastpair_rows rows = {.rows = count, .bytes = memory->bytes, .offsets = memory->offsets};
     *result = cli_emit_rows(emitter, &rows, 0, count);
     return FASTPAIR_OK;
 }
 
-static int copy_slice(const cli_options *options, const cli_input *input, const fastpair_column *column,
-                      const fastpair_column_info *info, cli_emitter *emitter) {
+static int copy_slice(const cli_options *options, const cli_input *input,
+                      const fastpair_column *column, const fastpair_column_info *info,
+                      cli_emitter *emitter) {
     fastpair_error error;
     fastpair_status status = FASTPAIR_OK;
     slice_memory memory = {.offsets = malloc((SLICE_ROWS + 1) * sizeof(uint64_t))};
     int result = memory.offsets ? CLI_OK : cli_fail_errno(input->name, ENOMEM);
-    uint64_t row = options->first_row, end = options->end_row < info->rows ? options->end_row : info->rows;
+    uint64_t row = options->first_row,
+             end = options->end_row < info->rows ? options->end_row : info->rows;
     if (result == CLI_OK && cli_verify_rows(column, row, end, &error) != FASTPAIR_OK)
         result = cli_fail_status(input->name, &error);
     while (result == CLI_OK && row < end) {
@@ -120,8 +124,8 @@ static int copy_slice(const cli_options *options, const cli_input *input, const 
         while (status == FASTPAIR_OK && size > SLICE_BYTES && count > 1)
             status = fastpair_column_rows_size(column, row, count /= 2, &size, &error);
         if (status == FASTPAIR_OK)
-            status = copy_piece(column, row, count, size, cli_threads(options, 0), &memory, emitter, &result,
-                                &error);
+            status = copy_piece(column, row, count, size, cli_threads(options, 0), &memory, emitter,
+                                &result, &error);
         if (status != FASTPAIR_OK) result = cli_fail_status(input->name, &error);
         row += count;
     }
@@ -132,7 +136,8 @@ static int copy_slice(const cli_options *options, const cli_input *input, const 
     return result;
 }
 
-static int decompress_slice(const cli_options *options, const cli_input *input, cli_output *output) {
+static int decompress_slice(const cli_options *options, const cli_input *input,
+                            cli_output *output) {
     fastpair_open_options settings = {.struct_size = sizeof(settings)};
     fastpair_column_info info = {.struct_size = sizeof(info)};
     fastpair_column *column;
@@ -143,12 +148,14 @@ static int decompress_slice(const cli_options *options, const cli_input *input, 
     if (fastpair_column_get_info(column, &info, &error) != FASTPAIR_OK)
         result = cli_fail_status(input->name, &error);
     else if (options->first_row > info.rows)
-        result = cli_fail(input->name, "has only %" PRIu64 " rows, so --rows cannot begin at %" PRIu64,
-                          info.rows, options->first_row);
+        result =
+            cli_fail(input->name, "has only %" PRIu64 " rows, so --rows cannot begin at %" PRIu64,
+                     info.rows, options->first_row);
     cli_emitter emitter = {0};
     if (result == CLI_OK)
-        result = cli_emitter_open(&emitter, output, info.has_framing ? info.separator : (uint8_t)'\n',
-                                  cli_threads(options, 0));
+        result =
+            cli_emitter_open(&emitter, output, info.has_framing ? info.separator : (uint8_t)'\n',
+                             cli_threads(options, 0));
     if (result == CLI_OK) result = copy_slice(options, input, column, &info, &emitter);
     cli_emitter_close(&emitter);
     fastpair_column_close(column);
@@ -166,7 +173,8 @@ static int decompress_on_gpu(const cli_options *options, cli_input *input, cli_o
 }
 
 /* The name -o gives, NULL for standard output, or the input's name without .fpc, in *made for the caller to free. */
-static int choose_output(const cli_options *options, const cli_input *input, const char **path, char **made) {
+static int choose_output(const cli_options *options, const cli_input *input, const char **path,
+                         char **made) {
     *made = NULL;
     *path = options->to_stdout ? NULL : options->output;
     if (options->to_stdout || options->output || input->is_stdin) return CLI_OK;
@@ -174,7 +182,8 @@ static int choose_output(const cli_options *options, const cli_input *input, con
     const char *slash = strrchr(input->path, '/');
     size_t base = slash ? (size_t)(slash + 1 - input->path) : 0;
     if (length < base + 5 || strcmp(input->path + length - 4, ".fpc") != 0)
-        return cli_fail(input->name, "its name does not end in .fpc; say where to write with -o or -c");
+        return cli_fail(input->name,
+                        "its name does not end in .fpc; say where to write with -o or -c");
     *made = strndup(input->path, length - 4);
     *path = *made;
     return *made ? CLI_OK : cli_fail_errno(input->name, ENOMEM);
@@ -198,7 +207,8 @@ static int decompress_input(const cli_options *options, cli_input *input, const 
         return result;
     }
     result = cli_output_settle(&output, options, input);
-    if (result == CLI_OK && !options->slice) cli_progress_summary(&progress, options, input, &output);
+    if (result == CLI_OK && !options->slice)
+        cli_progress_summary(&progress, options, input, &output);
     return result;
 }
 

@@ -43,7 +43,8 @@ static int run_codecs(const cli_options *options, const fastpair_rows *rows) {
     else
         printf("decoding on the CPU (%s, %u thread%s): %s\n", cli_cpu_name(), settings.threads,
                settings.threads == 1 ? "" : "s", why.message);
-    printf("\ncodec         rows       bytes  compressed   ratio  encode MB/s  decode GB/s  verified\n");
+    printf("\ncodec         rows       bytes  compressed   ratio  encode MB/s  decode GB/s  "
+           "verified\n");
     int worst = CLI_OK;
     for (int i = 0; cli_preset(i, &settings); i++) {
         cli_measurement result;

@@ -55,12 +55,12 @@ static const char *figure_text(double value, char buffer[32]) {
     return buffer;
 }
 
-static void print_line(const char *name, uint64_t rows, uint64_t chunks, uint64_t compressed, uint64_t bytes,
-                       double ratio, const char *codec) {
+static void print_line(const char *name, uint64_t rows, uint64_t chunks, uint64_t compressed,
+                       uint64_t bytes, double ratio, const char *codec) {
     char packed[32], plain[32], figure[32];
     printf("%12" PRIu64 "  %6" PRIu64 "  %10s  %12s  %7s  %-12s  %s\n", rows, chunks,
-           cli_size_text(compressed, packed), cli_size_text(bytes, plain), figure_text(ratio, figure), codec,
-           name);
+           cli_size_text(compressed, packed), cli_size_text(bytes, plain),
+           figure_text(ratio, figure), codec, name);
 }
 
 static void print_page(const char *name, const fastpair_column_info *info) {
@@ -74,16 +74,18 @@ static void print_page(const char *name, const fastpair_column_info *info) {
     printf("  rows            %" PRIu64 ", %" PRIu64 " of them null\n", info->rows, info->nulls);
     printf("  uncompressed    %s (%" PRIu64 " bytes)\n", cli_size_text(info->decoded_bytes, plain),
            info->decoded_bytes);
-    printf("  compressed      %s (%" PRIu64 " bytes)\n", cli_size_text(info->compressed_bytes, packed),
-           info->compressed_bytes);
-    printf("  ratio           %s of codes, dictionaries and sidecar; %s of the whole file\n", ratio, total);
-    printf("  codec           %s, %u-bit codes, %u codes a batch, largest batch %u bytes\n", figures.codec,
-           info->code_bits, info->batch_codes, info->largest_batch);
-    printf("  codes           %" PRIu64 ", %s bytes each, %s %% with at most 8 bytes\n", info->codes, token,
-           share);
-    printf("  tokens          %" PRIu64 ", %" PRIu64 " in use, in %" PRIu64 " dictionaries\n", info->tokens,
-           info->tokens_in_use, info->dictionaries);
-    printf("  chunks          %" PRIu64 ", %" PRIu64 " of them stored\n", info->chunks, info->stored_chunks);
+    printf("  compressed      %s (%" PRIu64 " bytes)\n",
+           cli_size_text(info->compressed_bytes, packed), info->compressed_bytes);
+    printf("  ratio           %s of codes, dictionaries and sidecar; %s of the whole file\n", ratio,
+           total);
+    printf("  codec           %s, %u-bit codes, %u codes a batch, largest batch %u bytes\n",
+           figures.codec, info->code_bits, info->batch_codes, info->largest_batch);
+    printf("  codes           %" PRIu64 ", %s bytes each, %s %% with at most 8 bytes\n",
+           info->codes, token, share);
+    printf("  tokens          %" PRIu64 ", %" PRIu64 " in use, in %" PRIu64 " dictionaries\n",
+           info->tokens, info->tokens_in_use, info->dictionaries);
+    printf("  chunks          %" PRIu64 ", %" PRIu64 " of them stored\n", info->chunks,
+           info->stored_chunks);
     printf("  sections        dictionary %" PRIu64 ", codes %" PRIu64 ", sidecar %" PRIu64
            ", lengths %" PRIu64 ", validity %" PRIu64 ", other %" PRIu64 "\n",
            info->dictionary_bytes, info->code_bytes, info->sidecar_bytes, info->length_bytes,
@@ -110,7 +112,8 @@ static int read_info(const char *path, fastpair_column_info *info) {
     *info = (fastpair_column_info){.struct_size = sizeof(*info)};
     if (fastpair_column_open_file(path, &settings, &column, &error) != FASTPAIR_OK)
         return cli_fail_status(path, &error);
-    if (fastpair_column_get_info(column, info, &error) != FASTPAIR_OK) result = cli_fail_status(path, &error);
+    if (fastpair_column_get_info(column, info, &error) != FASTPAIR_OK)
+        result = cli_fail_status(path, &error);
     fastpair_column_close(column);
     return result;
 }
@@ -119,7 +122,8 @@ int cli_list(const cli_options *options) {
     int worst = CLI_OK, listed = 0;
     uint64_t rows = 0, chunks = 0, compressed = 0, bytes = 0;
     bool table = !options->json && options->verbosity <= 0;
-    if (table) printf("        Rows  Chunks  Compressed  Uncompressed    Ratio  Codec         Filename\n");
+    if (table)
+        printf("        Rows  Chunks  Compressed  Uncompressed    Ratio  Codec         Filename\n");
     for (int i = 0; i < options->file_count; i++) {
         fastpair_column_info info;
         char name[CLI_NAME_ROOM];
@@ -145,7 +149,8 @@ int cli_list(const cli_options *options) {
     if (table && listed > 1) {
         char name[64];
         snprintf(name, sizeof(name), "%d files", listed);
-        printf("----------------------------------------------------------------------------------------\n");
+        printf("-----------------------------------------------------------------------------------"
+               "-----\n");
         print_line(name, rows, chunks, compressed, bytes,
                    bytes && compressed ? (double)bytes / (double)compressed : NAN, "");
     }

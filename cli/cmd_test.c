@@ -28,16 +28,18 @@ static int test_stream(const cli_options *options, cli_input *input) {
     cli_progress progress;
     int at_end = 0;
     cli_progress_start(&progress, options, input);
-    fastpair_status status =
-        fastpair_reader_open(&source, &settings, cli_threads(options, CLI_READER_BYTES), &reader, &error);
+    fastpair_status status = fastpair_reader_open(
+        &source, &settings, cli_threads(options, CLI_READER_BYTES), &reader, &error);
     if (status == FASTPAIR_OK) {
-        while (!at_end && (status = fastpair_reader_next(reader, &rows, &at_end, &error)) == FASTPAIR_OK)
+        while (!at_end &&
+               (status = fastpair_reader_next(reader, &rows, &at_end, &error)) == FASTPAIR_OK)
             cli_progress_step(&progress, input->done);
         fastpair_reader_close(reader);
     }
     cli_progress_end(&progress);
     if (status == FASTPAIR_OK) return CLI_OK;
-    return input->error ? cli_fail_errno(input->name, input->error) : cli_fail_status(input->name, &error);
+    return input->error ? cli_fail_errno(input->name, input->error)
+                        : cli_fail_status(input->name, &error);
 }
 
 int cli_test(const cli_options *options, const char *path) {
@@ -47,7 +49,8 @@ int cli_test(const cli_options *options, const char *path) {
     if (result != CLI_OK) return result;
     bool is_file = input.is_regular && !input.is_stdin;
     result = is_file ? test_file(options, &input) : test_stream(options, &input);
-    if (result == CLI_OK && options->verbosity >= 0) printf("%s: OK\n", cli_clean_name(input.name, name));
+    if (result == CLI_OK && options->verbosity >= 0)
+        printf("%s: OK\n", cli_clean_name(input.name, name));
     cli_input_close(&input);
     return result;
 }

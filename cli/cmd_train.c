@@ -34,7 +34,8 @@ static void thin_out(kept_rows *kept) {
         uint64_t from = rows->offsets[first], size = rows->offsets[end] - from;
         memmove(rows->bytes + byte, rows->bytes + from, size);
         kept->groups[g / 2] = row;
-        for (uint64_t i = first; i < end; i++) rows->offsets[row++] = byte + (rows->offsets[i] - from);
+        for (uint64_t i = first; i < end; i++)
+            rows->offsets[row++] = byte + (rows->offsets[i] - from);
         byte += size;
     }
     rows->offsets[row] = byte;
@@ -95,7 +96,8 @@ int cli_train(const cli_options *options) {
     int result = CLI_OK;
     for (int i = 0; i < options->file_count && result == CLI_OK; i++)
         result = gather(options, options->files[i], &kept);
-    if (result == CLI_OK && kept.rows.rows == 0) result = cli_fail(NULL, "there are no rows to train on");
+    if (result == CLI_OK && kept.rows.rows == 0)
+        result = cli_fail(NULL, "there are no rows to train on");
     fastpair_dictionary *dictionary = NULL;
     fastpair_error error;
     uint8_t *data = NULL;
@@ -104,7 +106,8 @@ int cli_train(const cli_options *options) {
         fastpair_compress_options settings = cli_compress_options(options);
         fastpair_rows rows = cli_rows_view(&kept.rows);
         fastpair_status status = fastpair_dictionary_train(&rows, &settings, &dictionary, &error);
-        if (status == FASTPAIR_OK) status = fastpair_dictionary_export(dictionary, &data, &size, &error);
+        if (status == FASTPAIR_OK)
+            status = fastpair_dictionary_export(dictionary, &data, &size, &error);
         result = status == FASTPAIR_OK ? write_dictionary(options, data, size)
                                        : cli_fail_status(options->train_output, &error);
     }

@@ -36,9 +36,9 @@ typedef struct gpu_copy {
 /* The part that begins at a chunk. */
 static part part_at(const fastpair_column *column, uint64_t first_chunk) {
     uint64_t end = first_chunk;
-    while (
-        end < column->totals.chunks &&
-        (end == first_chunk || column->first_byte[end + 1] - column->first_byte[first_chunk] <= PART_BYTES))
+    while (end < column->totals.chunks &&
+           (end == first_chunk ||
+            column->first_byte[end + 1] - column->first_byte[first_chunk] <= PART_BYTES))
         end++;
     return (part){first_chunk,
                   end - first_chunk,
@@ -48,12 +48,15 @@ static part part_at(const fastpair_column *column, uint64_t first_chunk) {
                   column->first_byte[end] - column->first_byte[first_chunk]};
 }
 
-static fastpair_status start_part(gpu_copy *copy, const part *p, int stream, fastpair_error *error) {
-    fastpair_status status = cli_gpu_column_upload(&copy->device, p->first_chunk, p->chunks, stream, error);
-    if (!status) status = cli_gpu_column_decode(&copy->device, p->first_chunk, p->chunks, stream, error);
+static fastpair_status start_part(gpu_copy *copy, const part *p, int stream,
+                                  fastpair_error *error) {
+    fastpair_status status =
+        cli_gpu_column_upload(&copy->device, p->first_chunk, p->chunks, stream, error);
     if (!status)
-        status =
-            cli_gpu_column_fetch(&copy->device, p->first_byte, p->bytes, copy->pinned[stream], stream, error);
+        status = cli_gpu_column_decode(&copy->device, p->first_chunk, p->chunks, stream, error);
+    if (!status)
+        status = cli_gpu_column_fetch(&copy->device, p->first_byte, p->bytes, copy->pinned[stream],
+                                      stream, error);
     return status;
 }
 
@@ -81,8 +84,10 @@ static int finish_part(gpu_copy *copy, const part *p, int stream, cli_emitter *e
     fastpair_status status = part_offsets(copy, p, &error);
     if (!status) status = cli_gpu_column_finish(&copy->device, stream, &error);
     if (status) return cli_fail_status(copy->name, &error);
-    uint64_t first = copy->options->first_row > p->first_row ? copy->options->first_row - p->first_row : 0;
-    uint64_t end = copy->options->end_row > p->first_row ? copy->options->end_row - p->first_row : 0;
+    uint64_t first =
+        copy->options->first_row > p->first_row ? copy->options->first_row - p->first_row : 0;
+    uint64_t end =
+        copy->options->end_row > p->first_row ? copy->options->end_row - p->first_row : 0;
     if (end > p->rows) end = p->rows;
     fastpair_rows rows = {.rows = p->rows, .bytes = copy->pinned[stream], .offsets = copy->offsets};
     return first < end ? cli_emit_rows(emitter, &rows, first, end) : CLI_OK;
@@ -124,7 +129,8 @@ static fastpair_status make_room(gpu_copy *copy, fastpair_error *error) {
 }
 
 static int decompress_image(const cli_options *options, fastpair_gpu *gpu, const uint8_t *image,
-                            uint64_t size, const char *name, cli_output *output, cli_progress *progress) {
+                            uint64_t size, const char *name, cli_output *output,
+                            cli_progress *progress) {
     fastpair_error error;
     fastpair_column *column = NULL;
     gpu_copy copy = {.options = options, .name = name};
@@ -133,8 +139,8 @@ static int decompress_image(const cli_options *options, fastpair_gpu *gpu, const
     uint64_t rows = status ? 0 : column->totals.rows;
     if (!status && options->first_row > rows) {
         fastpair_column_close(column);
-        return cli_fail(name, "has only %llu rows, so --rows cannot begin at %llu", (unsigned long long)rows,
-                        (unsigned long long)options->first_row);
+        return cli_fail(name, "has only %llu rows, so --rows cannot begin at %llu",
+                        (unsigned long long)rows, (unsigned long long)options->first_row);
     }
     copy.column = column;
     /* The GPU finds what would do harm, not every change; a file that was damaged must not be written as if it were good. */
@@ -150,8 +156,9 @@ static int decompress_image(const cli_options *options, fastpair_gpu *gpu, const
                                   cli_threads(options, 0));
     if (result == CLI_OK) result = copy_parts(&copy, &emitter, progress);
     if (result == CLI_OK)
-        result = cli_emit_end(&emitter, !column->file.has_framing || column->totals.final_separator ||
-                                            options->end_row < rows);
+        result =
+            cli_emit_end(&emitter, !column->file.has_framing || column->totals.final_separator ||
+                                       options->end_row < rows);
     cli_emitter_close(&emitter);
     for (int i = 0; i < CLI_GPU_STREAMS; i++)
         if (copy.pinned[i]) gpu->driver.release_pinned(copy.pinned[i]);
@@ -174,8 +181,8 @@ static int read_pinned(cli_input *input, uint8_t *pinned, uint64_t *size) {
     return CLI_OK;
 }
 
-int cli_decompress_gpu(const cli_options *options, fastpair_gpu *gpu, cli_input *input, cli_output *output,
-                       cli_progress *progress) {
+int cli_decompress_gpu(const cli_options *options, fastpair_gpu *gpu, cli_input *input,
+                       cli_output *output, cli_progress *progress) {
     fastpair_error error;
     uint8_t *data = NULL;
     void *pinned = NULL;

@@ -11,7 +11,8 @@
 
 enum { SHORT_ROW = 64 };
 
-int cli_emitter_open(cli_emitter *emitter, cli_output *output, uint8_t separator, uint32_t threads) {
+int cli_emitter_open(cli_emitter *emitter, cli_output *output, uint8_t separator,
+                     uint32_t threads) {
     *emitter = (cli_emitter){.separator = separator};
     if (cli_background_open(&emitter->background, output, threads) != CLI_OK) return CLI_FAILED;
     emitter->block = cli_background_block(&emitter->background);
@@ -24,7 +25,8 @@ void cli_emitter_close(cli_emitter *emitter) { cli_background_close(&emitter->ba
 static int next_block(cli_emitter *emitter) {
     int number = cli_background_submit(&emitter->background, emitter->used);
     emitter->used = 0;
-    if (number == 0 && !(emitter->block = cli_background_block(&emitter->background))) number = ENOMEM;
+    if (number == 0 && !(emitter->block = cli_background_block(&emitter->background)))
+        number = ENOMEM;
     return number == 0 ? CLI_OK : cli_fail_errno(emitter->background.output->name, number);
 }
 
@@ -42,13 +44,15 @@ static int put_bytes(cli_emitter *emitter, const uint8_t *bytes, uint64_t size) 
 }
 
 int cli_emit_rows(cli_emitter *emitter, const fastpair_rows *rows, uint64_t first, uint64_t end) {
-    uint64_t short_limit = rows->offsets[rows->rows]; /* up to here 64 bytes can be read from a row's start */
+    uint64_t short_limit =
+        rows->offsets[rows->rows]; /* up to here 64 bytes can be read from a row's start */
     short_limit = short_limit >= SHORT_ROW ? short_limit - SHORT_ROW + 1 : 0;
     uint8_t *to = emitter->block + emitter->used,
             *to_limit = emitter->block + CLI_BLOCK_BYTES - SHORT_ROW - 1;
     for (uint64_t i = first; i < end; i++) {
         uint64_t start = rows->offsets[i], length = rows->offsets[i + 1] - start;
-        if (length <= SHORT_ROW && start < short_limit && to < to_limit && emitter->owes_separator) {
+        if (length <= SHORT_ROW && start < short_limit && to < to_limit &&
+            emitter->owes_separator) {
             *to++ = emitter->separator;
             memcpy(to, rows->bytes + start, SHORT_ROW);
             to += length;
@@ -67,7 +71,8 @@ int cli_emit_rows(cli_emitter *emitter, const fastpair_rows *rows, uint64_t firs
 }
 
 int cli_emit_end(cli_emitter *emitter, bool final_separator) {
-    if (emitter->owes_separator && final_separator && put_bytes(emitter, &emitter->separator, 1) != CLI_OK)
+    if (emitter->owes_separator && final_separator &&
+        put_bytes(emitter, &emitter->separator, 1) != CLI_OK)
         return CLI_FAILED;
     emitter->owes_separator = false;
     cli_background_submit(&emitter->background, emitter->used);

@@ -36,7 +36,8 @@ cli_figures cli_figures_of(const fastpair_column_info *info) {
     double paper = (double)(info->code_bytes + info->dictionary_bytes + info->sidecar_bytes);
     cli_codec_name(info->codec, info->code_bits, info->max_token, figures.codec);
     figures.ratio = info->decoded_bytes ? divide(decoded, paper) : NAN;
-    figures.ratio_total = info->decoded_bytes ? divide(decoded, (double)info->compressed_bytes) : NAN;
+    figures.ratio_total =
+        info->decoded_bytes ? divide(decoded, (double)info->compressed_bytes) : NAN;
     figures.mean_token = divide(bytes, codes);
     figures.share_le8 = divide(short_codes, codes);
     figures.section_bytes = info->dictionary_bytes + info->code_bytes + info->sidecar_bytes +

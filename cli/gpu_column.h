@@ -22,17 +22,18 @@ typedef struct cli_gpu_column {
 
 /* Lays a column out and allocates device memory for it; row offsets (64-bit) only if wanted. `kernel` NULL: chosen. On failure
  * nothing is left behind. */
-fastpair_status cli_gpu_column_open(fastpair_gpu *gpu, const fastpair_column *column, const char *kernel,
-                                    int want_offsets, cli_gpu_column *opened, fastpair_error *error);
+fastpair_status cli_gpu_column_open(fastpair_gpu *gpu, const fastpair_column *column,
+                                    const char *kernel, int want_offsets, cli_gpu_column *opened,
+                                    fastpair_error *error);
 void cli_gpu_column_close(cli_gpu_column *column);
 
 /* Uploads chunks first .. first + count (and the tables, the first time) on a stream. */
-fastpair_status cli_gpu_column_upload(cli_gpu_column *column, uint64_t first, uint64_t count, int stream,
-                                      fastpair_error *error);
+fastpair_status cli_gpu_column_upload(cli_gpu_column *column, uint64_t first, uint64_t count,
+                                      int stream, fastpair_error *error);
 
 /* Decodes chunks first .. first + count on a stream. */
-fastpair_status cli_gpu_column_decode(cli_gpu_column *column, uint64_t first, uint64_t count, int stream,
-                                      fastpair_error *error);
+fastpair_status cli_gpu_column_decode(cli_gpu_column *column, uint64_t first, uint64_t count,
+                                      int stream, fastpair_error *error);
 
 /* Copies bytes of the output back to the host, asynchronously where `to` is pinned. */
 fastpair_status cli_gpu_column_fetch(cli_gpu_column *column, uint64_t from, uint64_t size, void *to,

@@ -13,7 +13,8 @@
  * them. A stand-in that fails when it is used takes each missing one. */
 static void fill_standard_streams(void) {
     for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
 static int each_file(const cli_options *options) {
@@ -22,9 +23,11 @@ static int each_file(const cli_options *options) {
     if (options->mode == CLI_MODE_COMPRESS) worst = cli_dictionary_load(options, &dictionary);
     if (worst != CLI_OK) return worst;
     for (int i = 0; i < options->file_count; i++) {
-        int result = options->mode == CLI_MODE_COMPRESS ? cli_compress(options, options->files[i], dictionary)
-                     : options->mode == CLI_MODE_DECOMPRESS ? cli_decompress(options, options->files[i])
-                                                            : cli_test(options, options->files[i]);
+        int result = options->mode == CLI_MODE_COMPRESS
+                         ? cli_compress(options, options->files[i], dictionary)
+                     : options->mode == CLI_MODE_DECOMPRESS
+                         ? cli_decompress(options, options->files[i])
+                         : cli_test(options, options->files[i]);
         if (result > worst) worst = result;
     }
     fastpair_dictionary_free(dictionary);
@@ -48,7 +51,8 @@ static int run(cli_options *options) {
         if (options->mode == CLI_MODE_LIST || options->mode == CLI_MODE_BENCH)
             return cli_fail(NULL, "name at least one file; try 'fastpair --help'");
         if (isatty(STDIN_FILENO))
-            return cli_fail(NULL, "name a file, or - to read from the terminal; try 'fastpair --help'");
+            return cli_fail(NULL,
+                            "name a file, or - to read from the terminal; try 'fastpair --help'");
         options->files = only_standard_input;
         options->file_count = 1;
     }

@@ -37,8 +37,9 @@ bool cli_preset(int index, fastpair_compress_options *settings) {
         fastpair_codec codec;
         uint32_t code_bits;
         uint32_t max_token;
-    } presets[] = {
-        {FASTPAIR_CODEC_ONPAIR, 16, 16}, {FASTPAIR_CODEC_ONPAIR, 12, 16}, {FASTPAIR_CODEC_FSST12, 12, 8}};
+    } presets[] = {{FASTPAIR_CODEC_ONPAIR, 16, 16},
+                   {FASTPAIR_CODEC_ONPAIR, 12, 16},
+                   {FASTPAIR_CODEC_FSST12, 12, 8}};
     if (index < 0 || index >= (int)(sizeof(presets) / sizeof(*presets))) return false;
     settings->codec = presets[index].codec;
     settings->code_bits = presets[index].code_bits;
@@ -47,8 +48,9 @@ bool cli_preset(int index, fastpair_compress_options *settings) {
 }
 
 /* Times training alone, at least once. */
-static fastpair_status measure_training(const fastpair_rows *rows, const fastpair_compress_options *settings,
-                                        double seconds, timings *times, fastpair_error *error) {
+static fastpair_status measure_training(const fastpair_rows *rows,
+                                        const fastpair_compress_options *settings, double seconds,
+                                        timings *times, fastpair_error *error) {
     double end = cli_now() + seconds;
     do {
         fastpair_dictionary *dictionary;
@@ -62,8 +64,9 @@ static fastpair_status measure_training(const fastpair_rows *rows, const fastpai
 }
 
 /* Times the whole compression, at least once, and keeps the last image. */
-static fastpair_status measure_encoding(const fastpair_rows *rows, const fastpair_compress_options *settings,
-                                        double seconds, timings *times, uint8_t **image, uint64_t *size,
+static fastpair_status measure_encoding(const fastpair_rows *rows,
+                                        const fastpair_compress_options *settings, double seconds,
+                                        timings *times, uint8_t **image, uint64_t *size,
                                         fastpair_error *error) {
     double end = cli_now() + seconds;
     *image = NULL;
@@ -89,7 +92,8 @@ static fastpair_status decode_all(const fastpair_column *column, const fastpair_
                                   decode_memory *memory, bool with_offsets, uint32_t threads,
                                   fastpair_error *error) {
     fastpair_destination destination = {.bytes = memory->bytes,
-                                        .bytes_capacity = rows->offsets[rows->rows] - rows->offsets[0],
+                                        .bytes_capacity =
+                                            rows->offsets[rows->rows] - rows->offsets[0],
                                         .offsets = with_offsets ? memory->offsets : NULL,
                                         .offset_bits = with_offsets ? 64 : 0};
     return fastpair_column_decode(column, 0, rows->rows, &destination, threads, error);
@@ -141,8 +145,9 @@ static void rest(void) {
 
 /* The decoders in turns, for three times `seconds` together. What is one thread's work is timed by its own clock. */
 static fastpair_status measure_decoding(const fastpair_column *column, const fastpair_rows *rows,
-                                        decode_memory *memory, double seconds, cli_measurement *result,
-                                        timings times[3], fastpair_error *error) {
+                                        decode_memory *memory, double seconds,
+                                        cli_measurement *result, timings times[3],
+                                        fastpair_error *error) {
     double end = cli_now() + 3 * seconds;
     for (int round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || cli_now() < end); round++) {
         rest();
@@ -167,7 +172,8 @@ static fastpair_status measure_decoding(const fastpair_column *column, const fas
 
 static fastpair_status measure_column(const fastpair_column *column, const fastpair_rows *rows,
                                       const fastpair_compress_options *settings, double seconds,
-                                      cli_measurement *result, timings times[3], fastpair_error *error) {
+                                      cli_measurement *result, timings times[3],
+                                      fastpair_error *error) {
     uint64_t bytes = rows->offsets[rows->rows] - rows->offsets[0];
     result->info.struct_size = sizeof(result->info);
     fastpair_status status = fastpair_column_get_info(column, &result->info, error);
@@ -175,7 +181,8 @@ static fastpair_status measure_column(const fastpair_column *column, const fastp
     result->figures = cli_figures_of(&result->info);
     if (settings->codec !=
         FASTPAIR_CODEC_AUTO) /* as asked for: codes may be narrower where few tokens occur */
-        cli_codec_name(settings->codec, settings->code_bits, settings->max_token, result->figures.codec);
+        cli_codec_name(settings->codec, settings->code_bits, settings->max_token,
+                       result->figures.codec);
     decode_memory memory = {.bytes = malloc(bytes + CLI_REFERENCE_SLACK),
                             .offsets = malloc((rows->rows + 1) * sizeof(uint64_t)),
                             .reference = cli_reference_create(column)};
@@ -201,15 +208,16 @@ static fastpair_status measure_on_gpu(const cli_options *options, const fastpair
     fastpair_error why;
     fastpair_gpu *gpu = cli_backend_open_gpu(options, &why);
     if (!gpu) return FASTPAIR_OK;
-    fastpair_status status =
-        cli_measure_gpu(gpu, column, rows->bytes + rows->offsets[0], NULL, GPU_LAUNCHES, &result->gpu, error);
+    fastpair_status status = cli_measure_gpu(gpu, column, rows->bytes + rows->offsets[0], NULL,
+                                             GPU_LAUNCHES, &result->gpu, error);
     fastpair_gpu_close(gpu);
     if (status == FASTPAIR_OK) result->verified = result->verified && result->gpu.verified;
     return status;
 }
 
 int cli_measure(const cli_options *options, const char *name, const fastpair_rows *rows,
-                const fastpair_compress_options *settings, double seconds, cli_measurement *result) {
+                const fastpair_compress_options *settings, double seconds,
+                cli_measurement *result) {
     *result = (cli_measurement){.threads = cli_threads(options, 0)};
     timings *times = calloc(5, sizeof(timings)); /* training, encoding, and the three decoders */
     if (!times) return cli_fail_errno(name, ENOMEM);
@@ -218,7 +226,8 @@ int cli_measure(const cli_options *options, const char *name, const fastpair_row
     uint8_t *image = NULL;
     uint64_t size = 0, bytes = rows->offsets[rows->rows] - rows->offsets[0];
     fastpair_column *column = NULL;
-    if (settings->codec != FASTPAIR_CODEC_STORED && settings->codec != FASTPAIR_CODEC_AUTO && bytes > 0)
+    if (settings->codec != FASTPAIR_CODEC_STORED && settings->codec != FASTPAIR_CODEC_AUTO &&
+        bytes > 0)
         status = measure_training(rows, settings, seconds, &times[0], &error);
     if (status == FASTPAIR_OK)
         status = measure_encoding(rows, settings, seconds, &times[1], &image, &size, &error);
@@ -228,8 +237,9 @@ int cli_measure(const cli_options *options, const char *name, const fastpair_row
     if (status == FASTPAIR_OK) status = measure_on_gpu(options, column, rows, result, &error);
     int code = status == FASTPAIR_OK ? CLI_OK : cli_fail_status(name, &error);
     if (code == CLI_OK) {
-        uint64_t sample = settings->sample_bytes ? settings->sample_bytes
-                                                 : cli_default_sample(settings->codec, settings->code_bits);
+        uint64_t sample = settings->sample_bytes
+                              ? settings->sample_bytes
+                              : cli_default_sample(settings->codec, settings->code_bits);
         result->train_mb_s = median_rate(&times[0], sample < bytes ? sample : bytes);
         result->encode_mb_s = median_rate(&times[1], bytes);
         result->decode_1_mb_s = median_rate(&times[2], bytes);

@@ -42,7 +42,9 @@ static fastpair_status time_decode(cli_gpu_column *column, int launches, double 
     }
     if (start) driver->event_destroy(start);
     if (end) driver->event_destroy(end);
-    return status ? status : result ? fp_driver_fail(driver, result, "timing a decode", error) : FASTPAIR_OK;
+    return status   ? status
+           : result ? fp_driver_fail(driver, result, "timing a decode", error)
+                    : FASTPAIR_OK;
 }
 
 /* One pass from pinned host memory to decoded device memory, in parts that alternate between the streams. */
@@ -50,17 +52,20 @@ static fastpair_status pass_end_to_end(cli_gpu_column *column, uint64_t chunks_a
                                        fastpair_error *error) {
     fastpair_status status = FASTPAIR_OK;
     int stream = 0;
-    for (uint64_t first = 0; first < column->info.chunks && !status; first += chunks_a_part, stream ^= 1) {
-        uint64_t left = column->info.chunks - first, count = left < chunks_a_part ? left : chunks_a_part;
+    for (uint64_t first = 0; first < column->info.chunks && !status;
+         first += chunks_a_part, stream ^= 1) {
+        uint64_t left = column->info.chunks - first,
+                 count = left < chunks_a_part ? left : chunks_a_part;
         status = cli_gpu_column_upload(column, first, count, stream, error);
         if (!status) status = cli_gpu_column_decode(column, first, count, stream, error);
     }
-    for (int i = 0; i < CLI_GPU_STREAMS && !status; i++) status = cli_gpu_column_finish(column, i, error);
+    for (int i = 0; i < CLI_GPU_STREAMS && !status; i++)
+        status = cli_gpu_column_finish(column, i, error);
     return status;
 }
 
-static fastpair_status compare(cli_gpu_column *column, const uint8_t *bytes, uint64_t size, int *same,
-                               fastpair_error *error) {
+static fastpair_status compare(cli_gpu_column *column, const uint8_t *bytes, uint64_t size,
+                               int *same, fastpair_error *error) {
     uint8_t *back = malloc(size + 1);
     if (!back)
         return fp_fail(error, FASTPAIR_ERROR_OUT_OF_MEMORY, FASTPAIR_NO_POSITION,
@@ -73,9 +78,9 @@ static fastpair_status compare(cli_gpu_column *column, const uint8_t *bytes, uin
 }
 
 /* All of it, for a column whose image lies in pinned memory. */
-static fastpair_status measure_pinned(fastpair_gpu *gpu, const fastpair_column *column, const uint8_t *bytes,
-                                      const char *kernel, int launches, cli_gpu_measurement *result,
-                                      fastpair_error *error) {
+static fastpair_status measure_pinned(fastpair_gpu *gpu, const fastpair_column *column,
+                                      const uint8_t *bytes, const char *kernel, int launches,
+                                      cli_gpu_measurement *result, fastpair_error *error) {
     fastpair_column_info info = {.struct_size = sizeof info};
     cli_gpu_column on_device;
     fastpair_status status = fastpair_column_get_info(column, &info, error);
@@ -89,9 +94,10 @@ static fastpair_status measure_pinned(fastpair_gpu *gpu, const fastpair_column *
     if (!status) status = cli_gpu_column_finish(&on_device, 0, error);
     result->upload_tables_us = (seconds_now() - start) * 1e6;
     if (!status) status = cli_gpu_column_upload(&on_device, 0, chunks, 0, error);
-    if (!status && driver->fill(on_device.output, 0xa5, on_device.info.output_bytes, on_device.streams[0]))
-        status =
-            fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION, "GPU: filling memory failed");
+    if (!status &&
+        driver->fill(on_device.output, 0xa5, on_device.info.output_bytes, on_device.streams[0]))
+        status = fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+                         "GPU: filling memory failed");
     if (!status) status = time_decode(&on_device, launches, &best_ms, error);
     if (!status) status = compare(&on_device, bytes, size, &result->verified, error);
     uint64_t part = size ? chunks * PART_BYTES / size + 1 : 1;
@@ -107,9 +113,9 @@ static fastpair_status measure_pinned(fastpair_gpu *gpu, const fastpair_column *
 }
 
 /* Calls measure_pinned with a copy of the column in pinned memory. */
-static fastpair_status measure_copy(fastpair_gpu *gpu, const fastpair_column *column, const uint8_t *bytes,
-                                    const char *kernel, int launches, cli_gpu_measurement *result,
-                                    fastpair_error *error) {
+static fastpair_status measure_copy(fastpair_gpu *gpu, const fastpair_column *column,
+                                    const uint8_t *bytes, const char *kernel, int launches,
+                                    cli_gpu_measurement *result, fastpair_error *error) {
     void *pinned = NULL;
     fastpair_column *copy = NULL;
     fp_cu_result failure = gpu->driver.allocate_pinned(&pinned, (size_t)column->size);
@@ -122,9 +128,9 @@ static fastpair_status measure_copy(fastpair_gpu *gpu, const fastpair_column *co
     return status;
 }
 
-fastpair_status cli_measure_gpu(fastpair_gpu *gpu, const fastpair_column *column, const uint8_t *bytes,
-                                const char *kernel, int launches, cli_gpu_measurement *result,
-                                fastpair_error *error) {
+fastpair_status cli_measure_gpu(fastpair_gpu *gpu, const fastpair_column *column,
+                                const uint8_t *bytes, const char *kernel, int launches,
+                                cli_gpu_measurement *result, fastpair_error *error) {
     fastpair_gpu_info info = {.struct_size = sizeof info};
     *result = (cli_gpu_measurement){0};
     fastpair_status status = fastpair_gpu_get_info(gpu, &info, error);

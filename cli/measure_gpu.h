@@ -15,8 +15,8 @@ typedef struct cli_gpu_measurement {
 } cli_gpu_measurement;
 
 /* Decodes at least `launches` times and keeps the shortest time of each figure. Every byte is compared with `bytes`. */
-fastpair_status cli_measure_gpu(fastpair_gpu *gpu, const fastpair_column *column, const uint8_t *bytes,
-                                const char *kernel, int launches, cli_gpu_measurement *result,
-                                fastpair_error *error);
+fastpair_status cli_measure_gpu(fastpair_gpu *gpu, const fastpair_column *column,
+                                const uint8_t *bytes, const char *kernel, int launches,
+                                cli_gpu_measurement *result, fastpair_error *error);
 
 #endif

@@ -23,8 +23,8 @@ int cli_utf8_length(const char *text) {
     for (int i = 1; i < length; i++)
         if ((s[i] & 0xc0) != 0x80) return 0;
     /* Overlong forms, surrogates, and what is above U+10FFFF. */
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-        (s[0] == 0xf4 && s[1] > 0x8f))
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
         return 0;
     return length;
 }
@@ -59,8 +59,8 @@ const char *cli_clean_name(const char *name, char buffer[CLI_NAME_ROOM]) {
 static void say(const char *name, const char *format, va_list arguments) {
     char text[MESSAGE_ROOM], cleaned[MESSAGE_ROOM], clean_name[CLI_NAME_ROOM];
     vsnprintf(text, sizeof(text), format, arguments);
-    fprintf(stderr, "fastpair: %s%s%s\n", name ? cli_clean_name(name, clean_name) : "", name ? ": " : "",
-            clean(text, cleaned, sizeof(cleaned)));
+    fprintf(stderr, "fastpair: %s%s%s\n", name ? cli_clean_name(name, clean_name) : "",
+            name ? ": " : "", clean(text, cleaned, sizeof(cleaned)));
 }
 
 int cli_fail(const char *name, const char *format, ...) {
@@ -76,7 +76,8 @@ static const char *remedy_for(int number) {
     case ENOSPC: return "; free some space or write elsewhere with -o";
     case EDQUOT: return "; your quota is used up: free some space or write elsewhere with -o";
     case EFBIG:
-        return "; a limit on the size of files was met: raise it (ulimit -f) or write elsewhere with -o";
+        return "; a limit on the size of files was met: raise it (ulimit -f) or write elsewhere "
+               "with -o";
     case EPIPE: return "; whatever read this output has gone away";
     case EEXIST: return "; use -f to overwrite it, or -o to choose another name";
     case EACCES:
@@ -95,7 +96,8 @@ int cli_fail_errno(const char *name, int number) {
 static const char *without_name(const char *message, const char *name) {
     const char *colon = strstr(message, ": ");
     size_t length = colon ? (size_t)(colon - message) : 0, whole = name ? strlen(name) : 0;
-    bool repeats = length > 0 && length <= whole && memcmp(name + whole - length, message, length) == 0;
+    bool repeats =
+        length > 0 && length <= whole && memcmp(name + whole - length, message, length) == 0;
     return repeats ? colon + 2 : message;
 }
 
@@ -118,8 +120,8 @@ int cli_fail_status(const char *name, const fastpair_error *error) {
         remedy = "; or use --backend=cpu";
     else if (error->status == FASTPAIR_ERROR_OUT_OF_MEMORY)
         remedy = remedy_for(ENOMEM);
-    cli_fail(name, "%s: %s%s%s", fastpair_status_text(error->status), without_name(error->message, name),
-             place, remedy);
+    cli_fail(name, "%s: %s%s%s", fastpair_status_text(error->status),
+             without_name(error->message, name), place, remedy);
     return input_at_fault ? CLI_CORRUPT : CLI_FAILED;
 }
 

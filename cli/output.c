@@ -36,12 +36,15 @@ static void all_ending_signals(sigset_t *set) {
 }
 
 void cli_output_init(void) {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error with a message, and so is a file size limit */
+    signal(
+        SIGPIPE,
+        SIG_IGN); /* a closed pipe is a write error with a message, and so is a file size limit */
     signal(SIGXFSZ, SIG_IGN);
     struct sigaction action = {.sa_handler = remove_and_end}, old;
     all_ending_signals(&action.sa_mask);
     for (size_t i = 0; i < sizeof(ending_signals) / sizeof(*ending_signals); i++)
-        if (sigaction(ending_signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) /* as under nohup */
+        if (sigaction(ending_signals[i], NULL, &old) == 0 &&
+            old.sa_handler != SIG_IGN) /* as under nohup */
             sigaction(ending_signals[i], &action, NULL);
 }
 
@@ -55,7 +58,8 @@ static char *temporary_name(const char *path, int attempt) {
     size_t size = strlen(path) + 64;
     char *name = malloc(size);
     if (!name) return NULL;
-    int used = snprintf(name, size, "%.*s.%.200s.%ld", (int)(base - path), path, base, (long)getpid());
+    int used =
+        snprintf(name, size, "%.*s.%.200s.%ld", (int)(base - path), path, base, (long)getpid());
     if (attempt > 0) used += snprintf(name + used, size - (size_t)used, "-%d", attempt);
     snprintf(name + used, size - (size_t)used, ".tmp");
     return name;
@@ -189,7 +193,8 @@ int cli_output_commit(cli_output *output, const cli_input *like) {
     int number = output->error;
     if (output->path && number == 0) {
         if (output->temporary) take_attributes(output->fd, like);
-        if (fsync(output->fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) number = errno;
+        if (fsync(output->fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP)
+            number = errno;
         if (close(output->fd) != 0 && number == 0) number = errno;
         output->fd = -1;
         if (number == 0 && output->temporary) {
@@ -223,7 +228,8 @@ int cli_output_settle(cli_output *output, const cli_options *options, const cli_
     if (fstat(input->fd, &now) != 0) return cli_fail_errno(input->name, errno);
     if (now.st_size != input->info.st_size || now.st_mtim.tv_sec != input->info.st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != input->info.st_mtim.tv_nsec)
-        return cli_fail(input->name, "changed while it was read, so it is kept; run the command again");
+        return cli_fail(input->name,
+                        "changed while it was read, so it is kept; run the command again");
     return unlink(input->path) == 0 ? CLI_OK : cli_fail_errno(input->name, errno);
 }
 

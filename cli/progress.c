@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-void cli_progress_start(cli_progress *progress, const cli_options *options, const cli_input *input) {
-    *progress =
-        (cli_progress){.shown = options->verbosity >= 0 && isatty(STDERR_FILENO), .name = input->name};
-    if (input->is_regular && input->info.st_size > 0) progress->total = (uint64_t)input->info.st_size;
+void cli_progress_start(cli_progress *progress, const cli_options *options,
+                        const cli_input *input) {
+    *progress = (cli_progress){.shown = options->verbosity >= 0 && isatty(STDERR_FILENO),
+                               .name = input->name};
+    if (input->is_regular && input->info.st_size > 0)
+        progress->total = (uint64_t)input->info.st_size;
     progress->started = progress->last = cli_now();
 }
 
@@ -37,15 +39,16 @@ void cli_progress_end(cli_progress *progress) {
     fflush(stderr);
 }
 
-void cli_progress_summary(const cli_progress *progress, const cli_options *options, const cli_input *input,
-                          const cli_output *output) {
+void cli_progress_summary(const cli_progress *progress, const cli_options *options,
+                          const cli_input *input, const cli_output *output) {
     if (options->verbosity < 0 || (options->verbosity == 0 && !progress->shown)) return;
     char from[32], to[32], name[CLI_NAME_ROOM], target[CLI_NAME_ROOM];
     uint64_t text = options->mode == CLI_MODE_COMPRESS ? input->done : output->written;
     uint64_t packed = options->mode == CLI_MODE_COMPRESS ? output->written : input->done;
-    fprintf(stderr, "%s: %s => %s", cli_clean_name(input->name, name), cli_size_text(input->done, from),
-            cli_size_text(output->written, to));
+    fprintf(stderr, "%s: %s => %s", cli_clean_name(input->name, name),
+            cli_size_text(input->done, from), cli_size_text(output->written, to));
     if (text > 0 && packed > 0) fprintf(stderr, " (ratio %.3f)", (double)text / (double)packed);
-    if (progress->seconds > 0) fprintf(stderr, ", %.0f MB/s", (double)text / progress->seconds * 1e-6);
+    if (progress->seconds > 0)
+        fprintf(stderr, ", %.0f MB/s", (double)text / progress->seconds * 1e-6);
     fprintf(stderr, ", %s\n", cli_clean_name(output->name, target));
 }

@@ -23,7 +23,7 @@ void cli_progress_step(cli_progress *progress, uint64_t done);
 void cli_progress_end(cli_progress *progress);
 
 /* One line on what was done: on a terminal, or with -v. */
-void cli_progress_summary(const cli_progress *progress, const cli_options *options, const cli_input *input,
-                          const cli_output *output);
+void cli_progress_summary(const cli_progress *progress, const cli_options *options,
+                          const cli_input *input, const cli_output *output);
 
 #endif

@@ -45,8 +45,8 @@ static fp_reference *make_tables(const fp_dict *dict) {
 }
 
 /* Widens a chunk's codes, or notes where its stored bytes are. False when memory is short. */
-static bool prepare_chunk(const cli_reference *reference, const fastpair_column *column, uint64_t number,
-                          reference_chunk *to) {
+static bool prepare_chunk(const cli_reference *reference, const fastpair_column *column,
+                          uint64_t number, reference_chunk *to) {
     fp_chunk_view view = fp_column_chunk(column, number);
     const fp_chunk *chunk = view.chunk;
     const uint8_t *section = fp_chunk_section(chunk, view.block, FP_SECTION_CODES);
@@ -101,7 +101,8 @@ uint64_t cli_reference_decode(const cli_reference *reference, uint8_t *out) {
 void cli_reference_free(cli_reference *reference) {
     if (!reference) return;
     for (uint64_t i = 0; i < reference->chunk_count; i++) free(reference->chunks[i].codes);
-    for (uint64_t i = 0; i < reference->dictionary_count; i++) fp_reference_free(reference->dictionaries[i]);
+    for (uint64_t i = 0; i < reference->dictionary_count; i++)
+        fp_reference_free(reference->dictionaries[i]);
     free(reference->chunks);
     free(reference->dictionaries);
     free(reference);

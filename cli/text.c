@@ -36,7 +36,8 @@ void cli_text_close(cli_text *text) {
  * overwritten, a fixed copy beats a call for an unknown length. */
 static inline void move_row(cli_text *text, size_t to, size_t length) {
     uint8_t *from = text->bytes + text->start;
-    if (length <= SHORT_ROW && text->start - to >= SHORT_ROW && text->filled - text->start >= SHORT_ROW)
+    if (length <= SHORT_ROW && text->start - to >= SHORT_ROW &&
+        text->filled - text->start >= SHORT_ROW)
         memcpy(text->bytes + to, from, SHORT_ROW);
     else if (to != text->start)
         memmove(text->bytes + to, from, length);
@@ -67,11 +68,12 @@ static uint64_t cut_rows(cli_text *text) {
 static int refill(cli_text *text) {
     size_t rest = text->filled - text->start;
     if (rest > ROW_LIMIT)
-        return cli_fail(text->input->name,
-                        "row %" PRIu64
-                        " has 4 GiB or more, the limit of the format; is the separator right (lines, "
-                        "or NUL with -0)?",
-                        text->rows_given);
+        return cli_fail(
+            text->input->name,
+            "row %" PRIu64
+            " has 4 GiB or more, the limit of the format; is the separator right (lines, "
+            "or NUL with -0)?",
+            text->rows_given);
     if (text->start > 0) memmove(text->bytes, text->bytes + text->start, rest);
     text->start = 0;
     text->filled = text->scanned = rest;

@@ -7,7 +7,8 @@
 typedef struct cli_text {
     cli_input *input;
     uint8_t separator;
-    uint8_t *bytes; /* rows not yet given begin at `start`; separators were looked for up to `scanned` */
+    uint8_t *
+        bytes; /* rows not yet given begin at `start`; separators were looked for up to `scanned` */
     size_t capacity;
     size_t filled;
     size_t start;

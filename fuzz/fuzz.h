@@ -13,21 +13,22 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Stops with a message, which libFuzzer takes as a finding. Also in builds without assert. */
-#define DEMAND(condition)                                                                                    \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: demanded: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                                         \
-        }                                                                                                    \
+#define DEMAND(condition)                                                                          \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: demanded: %s\n", __FILE__, __LINE__, #condition);              \
+            abort();                                                                               \
+        }                                                                                          \
     } while (0)
 
 /* Demands that a call which says OK succeeded; prints what the library said otherwise. */
-#define DEMAND_OK(call, error)                                                                               \
-    do {                                                                                                     \
-        if ((call) != FASTPAIR_OK) {                                                                         \
-            fprintf(stderr, "%s:%d: failed: %s: %s\n", __FILE__, __LINE__, #call, (error)->message);         \
-            abort();                                                                                         \
-        }                                                                                                    \
+#define DEMAND_OK(call, error)                                                                     \
+    do {                                                                                           \
+        if ((call) != FASTPAIR_OK) {                                                               \
+            fprintf(stderr, "%s:%d: failed: %s: %s\n", __FILE__, __LINE__, #call,                  \
+                    (error)->message);                                                             \
+            abort();                                                                               \
+        }                                                                                          \
     } while (0)
 
 /* Counts what is in use and refuses to go beyond the cap. One thread only. */

@@ -36,8 +36,10 @@ static void demand_message(const capture *c) {
     for (size_t i = 0; i < c->size; i++) {
         if (i == 0 || c->text[i - 1] == '\n') DEMAND(!strncmp(c->text + i, "fastpair: ", 10));
         int length = cli_utf8_length(c->text + i);
-        DEMAND(length > 0 && c->text[i] != 127 && (length > 1 || c->text[i] >= 32 || c->text[i] == '\n'));
-        DEMAND(length != 2 || (unsigned char)c->text[i] != 0xc2 || (unsigned char)c->text[i + 1] >= 0xa0);
+        DEMAND(length > 0 && c->text[i] != 127 &&
+               (length > 1 || c->text[i] >= 32 || c->text[i] == '\n'));
+        DEMAND(length != 2 || (unsigned char)c->text[i] != 0xc2 ||
+               (unsigned char)c->text[i + 1] >= 0xa0);
         i += (size_t)length - 1;
     }
 }
@@ -48,7 +50,8 @@ static int write_nothing(void *context, const void *data, size_t size) {
 }
 
 static void demand_sense(const cli_options *o, char **words, int count) {
-    DEMAND(o->threads <= 1024 && o->codec <= FASTPAIR_CODEC_STORED && o->goal <= FASTPAIR_GOAL_SPEED);
+    DEMAND(o->threads <= 1024 && o->codec <= FASTPAIR_CODEC_STORED &&
+           o->goal <= FASTPAIR_GOAL_SPEED);
     DEMAND(o->code_bits == 0 || (o->code_bits >= 9 && o->code_bits <= 16));
     DEMAND(o->max_token == 0 || o->max_token == 8 || o->max_token == 16);
     DEMAND(o->chunk_bytes <= 1ull << 30 && o->sample_bytes <= 1ull << 40);
@@ -59,7 +62,8 @@ static void demand_sense(const cli_options *o, char **words, int count) {
     DEMAND(o->backend <= CLI_BACKEND_GPU && (o->separator == '\n' || o->separator == 0));
     DEMAND(o->mode == CLI_MODE_HELP || o->mode == CLI_MODE_VERSION ||
            (o->file_count >= 0 && o->files + o->file_count == words + count));
-    if (o->mode != CLI_MODE_COMPRESS && o->mode != CLI_MODE_BENCH && o->mode != CLI_MODE_TRAIN) return;
+    if (o->mode != CLI_MODE_COMPRESS && o->mode != CLI_MODE_BENCH && o->mode != CLI_MODE_TRAIN)
+        return;
     fastpair_compress_options options = cli_compress_options(o);
     options.threads = 1; /* the number was looked at; starting that many takes long */
     fastpair_sink sink = {write_nothing, NULL};

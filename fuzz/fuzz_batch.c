@@ -10,8 +10,8 @@
 enum { LARGEST_INPUT = 1 << 16, LARGEST_COLUMN = 1 << 16, MOST_CHUNKS = 60 };
 
 /* A column must be the same on the CPU; and decode there, if it `must`. */
-static void demand_column(const fastpair_gpu_batch *batch, const fastpair_column *column, uint64_t number,
-                          uint64_t first_slot, int must) {
+static void demand_column(const fastpair_gpu_batch *batch, const fastpair_column *column,
+                          uint64_t number, uint64_t first_slot, int must) {
     uint64_t rows = column->totals.rows, size = column->totals.decoded_bytes, at;
     uint8_t *bytes = fuzz_need(size);
     uint64_t *offsets = fuzz_need((rows + 1) * sizeof *offsets);
@@ -37,8 +37,8 @@ static void run_batch(fastpair_gpu_batch *batch, const fastpair_column *column, 
     fastpair_gpu_destination to = fake_allocate(batch);
     uint64_t step = one_by_one ? 1 : info.chunks;
     for (uint64_t first = 0; first < info.chunks; first += step) {
-        DEMAND_OK(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory, info.device_bytes, first,
-                                            step, NULL, &error),
+        DEMAND_OK(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory,
+                                            info.device_bytes, first, step, NULL, &error),
                   &error);
         DEMAND_OK(fastpair_gpu_batch_decode(batch, first, step, &to, NULL, &error), &error);
     }
@@ -51,7 +51,8 @@ static void run_batch(fastpair_gpu_batch *batch, const fastpair_column *column, 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fastpair_column *column;
     fastpair_error error;
-    if (size > LARGEST_INPUT || fastpair_column_open(data, size, NULL, &column, &error) != FASTPAIR_OK)
+    if (size > LARGEST_INPUT ||
+        fastpair_column_open(data, size, NULL, &column, &error) != FASTPAIR_OK)
         return 0;
     if (column->totals.decoded_bytes <= LARGEST_COLUMN && column->totals.rows <= LARGEST_COLUMN &&
         column->totals.chunks <= MOST_CHUNKS) {
@@ -64,14 +65,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const fastpair_column *columns[2] = {column, column};
         uint64_t count = 1 + (choice >> 3 & 1);
         uint32_t named = choice / 16 % (2 * FP_KERNELS);
-        fastpair_gpu_batch_options options = {.struct_size = sizeof options,
-                                              .kernel =
-                                                  named < FP_KERNELS ? fp_kernel_table()[named].name : NULL,
-                                              .regenerate_sidecar = (int)(choice & 1)};
+        fastpair_gpu_batch_options options = {
+            .struct_size = sizeof options,
+            .kernel = named < FP_KERNELS ? fp_kernel_table()[named].name : NULL,
+            .regenerate_sidecar = (int)(choice & 1)};
         fastpair_gpu_batch *batch = NULL;
         fastpair_status status =
             fastpair_gpu_batch_create(&fake.gpu, columns, count, &options, &batch, &error);
-        DEMAND(status == FASTPAIR_OK || (options.kernel && status == FASTPAIR_ERROR_INVALID_ARGUMENT));
+        DEMAND(status == FASTPAIR_OK ||
+               (options.kernel && status == FASTPAIR_ERROR_INVALID_ARGUMENT));
         if (status == FASTPAIR_OK && fake_has_kernels(batch))
             run_batch(batch, column, count, choice & 2,
                       fastpair_column_validate(column, 1, &error) == FASTPAIR_OK);

@@ -8,7 +8,8 @@
 enum { LARGEST_INPUT = 2 << 20, MEMORY_CAP = 64 << 20, ROW_BYTES = 7, DICTIONARY_HEADER = 96 };
 
 /* Compresses the input itself with the dictionary, cut into short rows, and compares. */
-static void demand_round_trip(const fastpair_dictionary *dictionary, const uint8_t *data, size_t size) {
+static void demand_round_trip(const fastpair_dictionary *dictionary, const uint8_t *data,
+                              size_t size) {
     if (size > 4096) size = 4096;
     uint64_t rows = size / ROW_BYTES, offsets[4096 / ROW_BYTES + 1];
     for (uint64_t i = 0; i <= rows; i++) offsets[i] = i * ROW_BYTES;
@@ -38,7 +39,8 @@ static void run_dictionary(const uint8_t *data, size_t size) {
         uint8_t *exported, *again;
         uint64_t exported_size, again_size;
         DEMAND_OK(fastpair_dictionary_export(first, &exported, &exported_size, &error), &error);
-        DEMAND_OK(fastpair_dictionary_import(exported, exported_size, &allocator, &second, &error), &error);
+        DEMAND_OK(fastpair_dictionary_import(exported, exported_size, &allocator, &second, &error),
+                  &error);
         DEMAND_OK(fastpair_dictionary_export(second, &again, &again_size, &error), &error);
         DEMAND(again_size == exported_size && !memcmp(again, exported, exported_size));
         demand_round_trip(second, data, size);

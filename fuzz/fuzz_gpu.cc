@@ -23,8 +23,8 @@ typedef struct grid {
     uint32_t most_batches, most_row_blocks, most_slots, regenerates;
 } grid;
 
-static void lay_out(grid *g, const device_column *c, const emulated_variant *variant, uint32_t choice,
-                    uint32_t offset_bits, int valid) {
+static void lay_out(grid *g, const device_column *c, const emulated_variant *variant,
+                    uint32_t choice, uint32_t offset_bits, int valid) {
     uint32_t batch_codes = 32 * variant->codes_per_lane;
     /* A column that lies may have batches that overlap; then a byte is written twice. */
     emulator_access once = valid ? EMULATOR_WRITE_ONCE : EMULATOR_WRITE;
@@ -32,16 +32,16 @@ static void lay_out(grid *g, const device_column *c, const emulated_variant *var
     for (uint32_t i = 0; i < c->piece_count; i++)
         if (c->pieces[i].at != c->chunks)
             emulator_memory(c->pieces[i].at, c->pieces[i].bytes, EMULATOR_READ, c->pieces[i].name);
-    g->chunks = (fp_gpu_chunk *)(void *)device_block(&g->memory, c->chunk_count * sizeof(fp_gpu_chunk), 0,
-                                                     EMULATOR_READ, "chunk table");
+    g->chunks = (fp_gpu_chunk *)(void *)device_block(
+        &g->memory, c->chunk_count * sizeof(fp_gpu_chunk), 0, EMULATOR_READ, "chunk table");
     for (uint32_t i = 0; i < c->chunk_count; i++) {
         fp_gpu_chunk *chunk = &g->chunks[i];
         *chunk = c->chunks[i];
         uint32_t batches = (uint32_t)((chunk->code_count + batch_codes - 1) / batch_codes);
         uint32_t row_blocks = (uint32_t)((chunk->row_count + 255) / 256);
         if (batches && (choice & 1 || batch_codes % chunk->batch_codes)) {
-            chunk->positions =
-                (uint64_t)(uintptr_t)device_block(&g->memory, 4ull * batches, 0, EMULATOR_WRITE, "positions");
+            chunk->positions = (uint64_t)(uintptr_t)device_block(&g->memory, 4ull * batches, 0,
+                                                                 EMULATOR_WRITE, "positions");
             g->regenerates = 1;
         }
         if (batches > g->most_batches) g->most_batches = batches;
@@ -74,14 +74,17 @@ static void launch(grid *g, const device_column *c, const emulated_variant *vari
     const char *error = NULL;
     p->second = variant->codes_per_lane;
     if (g->regenerates) {
-        error = emulator_run(emulated_measure_batches, p, EMULATED_HELPER_THREADS,
-                             (g->most_batches + helper_warps - 1) / helper_warps, c->chunk_count, 0);
+        error =
+            emulator_run(emulated_measure_batches, p, EMULATED_HELPER_THREADS,
+                         (g->most_batches + helper_warps - 1) / helper_warps, c->chunk_count, 0);
         if (!error)
-            error = emulator_run(emulated_scan_batches, p, EMULATED_HELPER_THREADS, 1, c->chunk_count, 0);
+            error = emulator_run(emulated_scan_batches, p, EMULATED_HELPER_THREADS, 1,
+                                 c->chunk_count, 0);
     }
     if (!error)
-        error = emulator_run(emulated_row_offsets, p, EMULATED_HELPER_THREADS,
-                             (g->most_row_blocks + helper_warps - 1) / helper_warps, c->chunk_count, 0);
+        error =
+            emulator_run(emulated_row_offsets, p, EMULATED_HELPER_THREADS,
+                         (g->most_row_blocks + helper_warps - 1) / helper_warps, c->chunk_count, 0);
     if (variant->shared_dict) {
         p->second = g->most_slots;
         dynamic = FP_SHARED_DICT_BYTES(g->most_slots, variant->longest);
@@ -97,8 +100,8 @@ static void demand_same(const grid *g, const device_column *c, uint32_t offset_b
     for (uint32_t i = 0; i < c->chunk_count; i++) {
         const fp_gpu_chunk *chunk = &c->chunks[i];
         if (chunk->code_count)
-            DEMAND(
-                !memcmp(g->out + chunk->out_offset, c->expected + chunk->out_offset, chunk->decoded_bytes));
+            DEMAND(!memcmp(g->out + chunk->out_offset, c->expected + chunk->out_offset,
+                           chunk->decoded_bytes));
     }
     for (uint64_t row = 0; row <= c->rows; row++) {
         uint64_t value = 0;
@@ -107,7 +110,8 @@ static void demand_same(const grid *g, const device_column *c, uint32_t offset_b
     }
 }
 
-static void run_kernel(const device_column *c, const emulated_variant *variant, uint32_t choice, int valid) {
+static void run_kernel(const device_column *c, const emulated_variant *variant, uint32_t choice,
+                       int valid) {
     grid g = {};
     uint32_t offset_bits = choice & 4 ? 32 : 64;
     lay_out(&g, c, variant, choice, offset_bits, valid);
@@ -120,7 +124,8 @@ static void run_kernel(const device_column *c, const emulated_variant *variant, 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     device_column c;
     fastpair_error error;
-    if (size > LARGEST_INPUT || device_column_open(&c, data, size, LARGEST_COLUMN, &error) != FASTPAIR_OK)
+    if (size > LARGEST_INPUT ||
+        device_column_open(&c, data, size, LARGEST_COLUMN, &error) != FASTPAIR_OK)
         return 0;
     uint32_t most_slots = 0, kernels = 0;
     for (uint32_t i = 0; i < c.dict_count; i++)
@@ -133,7 +138,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         while (carried[kernels].name) kernels++;
         for (uint32_t i = 0, tried = 0; i < kernels && tried < 2; i++) {
             const emulated_variant *variant = &carried[(turn + i) % kernels];
-            if (variant->longest < c.longest || (variant->shared_dict && most_slots > MOST_SLOTS)) continue;
+            if (variant->longest < c.longest || (variant->shared_dict && most_slots > MOST_SLOTS))
+                continue;
             run_kernel(&c, variant, turn + i, valid);
             tried++;
         }

@@ -39,7 +39,8 @@ static table cut_rows(const uint8_t *text, size_t size, unsigned how, unsigned n
     t.view = (fastpair_rows){.rows = rows, .bytes = text, .offsets = t.offsets};
     if (nulls) {
         t.validity = fuzz_need(rows / 8 + 2);
-        for (uint64_t i = 0; i < rows / 8 + 2; i++) t.validity[i] = (uint8_t)(nulls * (i + 1) ^ nulls >> 3);
+        for (uint64_t i = 0; i < rows / 8 + 2; i++)
+            t.validity[i] = (uint8_t)(nulls * (i + 1) ^ nulls >> 3);
         t.view.validity = t.validity;
         t.view.validity_bit_offset = nulls % 8;
     }
@@ -96,7 +97,8 @@ static int sink_write(void *context, const void *data, size_t size) {
 }
 
 /* The same rows through a writer, `step` rows at a time. */
-static void run_writer(const fastpair_rows *rows, const fastpair_compress_options *options, uint64_t step) {
+static void run_writer(const fastpair_rows *rows, const fastpair_compress_options *options,
+                       uint64_t step) {
     sink_buffer buffer = {0};
     fastpair_sink sink = {sink_write, &buffer};
     fastpair_error error;
@@ -121,7 +123,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const uint32_t batches[] = {0, 32, 64, 96, 256, 1024, 33, 2048};
     static const uint32_t alignments[] = {0, 64, 64, 4096};
     fuzz_memory memory = {.cap = 1ull << 30};
-    fastpair_compress_options options = {.struct_size = sizeof options, .allocator = fuzz_allocator(&memory)};
+    fastpair_compress_options options = {.struct_size = sizeof options,
+                                         .allocator = fuzz_allocator(&memory)};
     options.codec = (fastpair_codec)(fuzz_draw(&input, 1) % 5);
     options.goal = (fastpair_goal)(fuzz_draw(&input, 1) % 4);
     uint64_t bits = fuzz_draw(&input, 1);

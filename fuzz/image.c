@@ -9,9 +9,10 @@
 
 enum {
     MEMORY_CAP = 256 << 20,
-    LARGEST_COLUMN = 64 << 20, /* decoded bytes, and bytes of offsets, of columns that are decoded */
-    OPEN_FACTOR = 16,          /* "a small multiple of size" */
-    OPEN_FIXED = 64 << 10,     /* for a column with nothing in it */
+    LARGEST_COLUMN =
+        64 << 20,          /* decoded bytes, and bytes of offsets, of columns that are decoded */
+    OPEN_FACTOR = 16,      /* "a small multiple of size" */
+    OPEN_FIXED = 64 << 10, /* for a column with nothing in it */
     OPEN_DICTIONARY = 1258292, /* 1.2 MiB */
     ROWS_PROBED = 64,
 };
@@ -37,7 +38,9 @@ static decoded decoded_create(uint64_t rows, uint64_t size) {
 
 static void decoded_free(decoded *d) { free(d->bytes), free(d->offsets), free(d->validity); }
 
-static int is_valid(const decoded *d, uint64_t row) { return d->validity[row / 8] >> (row % 8) & 1; }
+static int is_valid(const decoded *d, uint64_t row) {
+    return d->validity[row / 8] >> (row % 8) & 1;
+}
 
 /* The rows a streaming reader gives must be the same. */
 typedef struct stream {
@@ -91,7 +94,8 @@ static void run_reader(const uint8_t *data, size_t size, const fastpair_open_opt
             uint64_t length = rows.offsets[i + 1] - rows.offsets[i];
             uint64_t from = expected->offsets[row + i];
             DEMAND(length == expected->offsets[row + i + 1] - from);
-            DEMAND(!length || !memcmp(rows.bytes + rows.offsets[i], expected->bytes + from, length));
+            DEMAND(!length ||
+                   !memcmp(rows.bytes + rows.offsets[i], expected->bytes + from, length));
             DEMAND(row_is_null(&rows, i) == !is_valid(expected, row + i));
         }
         row += rows.rows;
@@ -103,7 +107,8 @@ static void run_reader(const uint8_t *data, size_t size, const fastpair_open_opt
 
 /* Single rows, ranges and lists, at places spread over the column. With `all` they must agree with it; without,
  * the column did not validate, and calls may fail but not break. */
-static void probe_rows(const fastpair_column *column, const fastpair_column_info *info, const decoded *all) {
+static void probe_rows(const fastpair_column *column, const fastpair_column_info *info,
+                       const decoded *all) {
     fastpair_error error;
     uint64_t step = info->rows / ROWS_PROBED + 1, listed[ROWS_PROBED + 1], count = 0;
     uint8_t small[256];
@@ -164,13 +169,15 @@ static void probe_rows(const fastpair_column *column, const fastpair_column_info
 static void compare_with_oracle(const uint8_t *data, size_t size, const decoded *all) {
     oracle_column oracle;
     int good = oracle_decode(data, size, &oracle);
-    if (!good && all) fprintf(stderr, "oracle: %s at %llu\n", oracle.why, (unsigned long long)oracle.where);
+    if (!good && all)
+        fprintf(stderr, "oracle: %s at %llu\n", oracle.why, (unsigned long long)oracle.where);
     if (all) {
         DEMAND(good);
         DEMAND(oracle.rows == all->rows && oracle.decoded_bytes == all->size);
         DEMAND(!memcmp(oracle.bytes, all->bytes, all->size));
         DEMAND(!memcmp(oracle.offsets, all->offsets, (all->rows + 1) * sizeof *all->offsets));
-        for (uint64_t row = 0; row < all->rows; row++) DEMAND(oracle.valid[row] == is_valid(all, row));
+        for (uint64_t row = 0; row < all->rows; row++)
+            DEMAND(oracle.valid[row] == is_valid(all, row));
     } else {
         /* Departures that the page leaves to the reader excuse a refusal; a good file has none. */
         DEMAND(!good || oracle.gaps_not_zero || oracle.padding_not_zero || oracle.rows_cut_tokens ||
@@ -181,7 +188,8 @@ static void compare_with_oracle(const uint8_t *data, size_t size, const decoded 
 
 void fuzz_run_image(const uint8_t *data, size_t size) {
     fuzz_memory memory = {.cap = MEMORY_CAP};
-    fastpair_open_options options = {.struct_size = sizeof options, .allocator = fuzz_allocator(&memory)};
+    fastpair_open_options options = {.struct_size = sizeof options,
+                                     .allocator = fuzz_allocator(&memory)};
     fastpair_column *column;
     fastpair_error error = {.status = FASTPAIR_OK};
     fastpair_status status = fastpair_column_open(data, size, &options, &column, &error);
@@ -195,8 +203,10 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
     }
     fastpair_column_info info = {.struct_size = sizeof info};
     DEMAND_OK(fastpair_column_get_info(column, &info, &error), &error);
-    DEMAND(info.decoded_bytes <= 128 * (uint64_t)size && info.rows <= 16 * (uint64_t)size); /* SECURITY.md */
-    DEMAND(memory.peak <= OPEN_FIXED + OPEN_FACTOR * (uint64_t)size + OPEN_DICTIONARY * info.dictionaries);
+    DEMAND(info.decoded_bytes <= 128 * (uint64_t)size &&
+           info.rows <= 16 * (uint64_t)size); /* SECURITY.md */
+    DEMAND(memory.peak <=
+           OPEN_FIXED + OPEN_FACTOR * (uint64_t)size + OPEN_DICTIONARY * info.dictionaries);
 
     status = fastpair_column_validate(column, 1, &error);
     int valid = status == FASTPAIR_OK;
@@ -219,7 +229,8 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
         fastpair_column *again;
         if (valid && fastpair_column_open(data, size, &portable, &again, &error) == FASTPAIR_OK) {
             decoded other = decoded_create(info.rows, info.decoded_bytes);
-            DEMAND_OK(fastpair_column_decode(again, 0, info.rows, &other.destination, 1, &error), &error);
+            DEMAND_OK(fastpair_column_decode(again, 0, info.rows, &other.destination, 1, &error),
+                      &error);
             DEMAND(!memcmp(all.bytes, other.bytes, all.size));
             decoded_free(&other);
             fastpair_column_close(again);

@@ -47,7 +47,8 @@ static void resize(forge_bytes *section, uint64_t size) {
 
 static void change_section(uint64_t *random, part *block) {
     forge_bytes *section = &block->sections[draw(random, block->section_count)];
-    uint64_t most = section->size + (draw(random, 8) ? 0 : 64); /* mostly of the size the header wants */
+    uint64_t most =
+        section->size + (draw(random, 8) ? 0 : 64); /* mostly of the size the header wants */
     uint8_t *room = calloc(1, most + 1);
     if (!room) abort();
     memcpy(room, section->data, section->size);
@@ -74,7 +75,8 @@ static void change_codes(uint64_t *random, const parts *p, part *chunk) {
     if (!bits || !batch || !group) return;
     uint32_t length = 1 + draw(random, 16);
     uint64_t more = draw(random, 2) ? draw(random, 600) : 0 - (uint64_t)draw(random, 600);
-    uint64_t of_length = forge_get(h + 80 + 8 * (length - 1), 8) + more, codes = forge_get(h + 40, 8) + more;
+    uint64_t of_length = forge_get(h + 80 + 8 * (length - 1), 8) + more,
+             codes = forge_get(h + 40, 8) + more;
     if (of_length > 1u << 20 || codes > 1u << 20 || codes == 0) return;
     forge_put(h + 80 + 8 * (length - 1), of_length, 8);
     forge_put(h + 40, codes, 8);
@@ -91,7 +93,8 @@ static void change_rows(uint64_t *random, part *chunk) {
     uint64_t rows = forge_get(h + 24, 8) + (draw(random, 2) ? 1 : 0 - 1ull) * draw(random, 300);
     if (rows == 0 || rows > 1u << 16) return;
     forge_put(h + 24, rows, 8);
-    if (chunk->sections[FORGE_VALIDITY].size) resize(&chunk->sections[FORGE_VALIDITY], (rows + 7) / 8);
+    if (chunk->sections[FORGE_VALIDITY].size)
+        resize(&chunk->sections[FORGE_VALIDITY], (rows + 7) / 8);
     if (draw(random, 2)) { /* all lengths packed with one width */
         uint32_t width = draw(random, 33);
         uint64_t blocks = (rows + 255) / 256, at = 0;
@@ -125,7 +128,8 @@ static void copy_block(parts *p, const part *from, uint32_t place) {
     for (uint32_t i = 0; i < PARTS_SECTIONS; i++) {
         p->blocks[place].sections[i] = (forge_bytes){0};
         forge_append(&p->blocks[place].sections[i],
-                     from->sections[i].data ? from->sections[i].data : (uint8_t *)"", from->sections[i].size);
+                     from->sections[i].data ? from->sections[i].data : (uint8_t *)"",
+                     from->sections[i].size);
     }
 }
 
@@ -183,9 +187,10 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
         forge_reseal(data, joined);
     } else if (draw(&random, 8) == 0 && joined >= 64 + 112 + 32) {
         /* Something that joining would put right: the frame, a field of layout. */
-        change_header(&random,
-                      data + (draw(&random, 2) ? joined - 256 * (joined > 320) - 64 * (joined <= 320) : 0),
-                      64);
+        change_header(
+            &random,
+            data + (draw(&random, 2) ? joined - 256 * (joined > 320) - 64 * (joined <= 320) : 0),
+            64);
         forge_reseal(data, joined);
     }
     return joined;

@@ -9,7 +9,8 @@
 #include <dirent.h>
 #include <errno.h>
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) __attribute__((weak));
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
+    __attribute__((weak));
 
 static uint64_t files_run, mutations_run;
 

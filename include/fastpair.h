@@ -47,14 +47,17 @@ FASTPAIR_API const char *fastpair_version(void);
 
 typedef enum fastpair_status {
     FASTPAIR_OK = 0,
-    FASTPAIR_ERROR_INVALID_ARGUMENT = 1, /* the call itself is wrong: a NULL, a range, an unknown option */
-    FASTPAIR_ERROR_OUT_OF_MEMORY = 2,    /* the allocator returned NULL */
-    FASTPAIR_ERROR_CORRUPT = 3,          /* the compressed bytes contradict themselves or their checksums */
-    FASTPAIR_ERROR_UNSUPPORTED = 4,      /* well formed, but of a version or feature this library lacks */
-    FASTPAIR_ERROR_BUFFER_TOO_SMALL = 5, /* a caller's buffer is smaller than the size the query gives */
-    FASTPAIR_ERROR_IO = 6,               /* a read, write, open or map failed; the message has the reason */
-    FASTPAIR_ERROR_LIMIT = 7,            /* beyond a limit of the format, for example a 4 GiB row */
-    FASTPAIR_ERROR_CANCELLED = 8         /* the caller's progress function asked to stop */
+    FASTPAIR_ERROR_INVALID_ARGUMENT =
+        1, /* the call itself is wrong: a NULL, a range, an unknown option */
+    FASTPAIR_ERROR_OUT_OF_MEMORY = 2, /* the allocator returned NULL */
+    FASTPAIR_ERROR_CORRUPT = 3, /* the compressed bytes contradict themselves or their checksums */
+    FASTPAIR_ERROR_UNSUPPORTED =
+        4, /* well formed, but of a version or feature this library lacks */
+    FASTPAIR_ERROR_BUFFER_TOO_SMALL =
+        5,                       /* a caller's buffer is smaller than the size the query gives */
+    FASTPAIR_ERROR_IO = 6,       /* a read, write, open or map failed; the message has the reason */
+    FASTPAIR_ERROR_LIMIT = 7,    /* beyond a limit of the format, for example a 4 GiB row */
+    FASTPAIR_ERROR_CANCELLED = 8 /* the caller's progress function asked to stop */
 } fastpair_status;
 
 /* `position` when an error has none. */
@@ -122,7 +125,8 @@ typedef enum fastpair_goal {
     FASTPAIR_GOAL_SPEED = 2
 } fastpair_goal;
 
-typedef struct fastpair_dictionary fastpair_dictionary; /* trained tokens; immutable, threads may share */
+typedef struct fastpair_dictionary
+    fastpair_dictionary; /* trained tokens; immutable, threads may share */
 
 /* Called from the thread that called the library, now and then, with input bytes done so far and the total
  * (0 when unknown). Returning non-zero stops the work with FASTPAIR_ERROR_CANCELLED. */
@@ -131,25 +135,26 @@ typedef int (*fastpair_progress)(void *context, uint64_t done, uint64_t total);
 #define FASTPAIR_NO_HOT_CODES UINT32_MAX
 
 typedef struct fastpair_compress_options {
-    size_t struct_size;         /* sizeof(fastpair_compress_options) */
-    fastpair_codec codec;       /* 0: auto */
-    fastpair_goal goal;         /* for auto; 0: balanced */
-    uint32_t code_bits;         /* onpair: 9..16, 0: 16. Must be 0 or 12 for fsst12, 0 for auto, stored */
-    uint32_t max_token;         /* onpair: 8 or 16 bytes, 0: 16. Must be 0 or 8 for fsst12, 0 otherwise */
-    uint64_t seed;              /* of the training order; any value, 0 included */
-    uint64_t sample_bytes;      /* most bytes training looks at; 0: by code width (4 MiB at 12 bits) */
-    uint64_t chunk_bytes;       /* decoded bytes after which a chunk is closed; 0: 8 MiB; at most 1 GiB */
-    uint32_t batch_codes;       /* codes per sidecar entry, a multiple of 32 in 32..1024; 0: 256 */
+    size_t struct_size;   /* sizeof(fastpair_compress_options) */
+    fastpair_codec codec; /* 0: auto */
+    fastpair_goal goal;   /* for auto; 0: balanced */
+    uint32_t code_bits;   /* onpair: 9..16, 0: 16. Must be 0 or 12 for fsst12, 0 for auto, stored */
+    uint32_t max_token;   /* onpair: 8 or 16 bytes, 0: 16. Must be 0 or 8 for fsst12, 0 otherwise */
+    uint64_t seed;        /* of the training order; any value, 0 included */
+    uint64_t sample_bytes; /* most bytes training looks at; 0: by code width (4 MiB at 12 bits) */
+    uint64_t chunk_bytes; /* decoded bytes after which a chunk is closed; 0: 8 MiB; at most 1 GiB */
+    uint32_t batch_codes; /* codes per sidecar entry, a multiple of 32 in 32..1024; 0: 256 */
     uint32_t section_alignment; /* file offsets of sections: 64 or 4096; 0: 64 */
-    uint32_t hot_codes;         /* at most this many most frequent tokens first, ahead of the length classes
+    uint32_t hot_codes; /* at most this many most frequent tokens first, ahead of the length classes
                                    of the rest (docs/format.md, code order), for GPUs to keep in shared memory;
                                    0: what they can keep, if the whole dictionary is too large for that;
                                    FASTPAIR_NO_HOT_CODES: none */
-    uint32_t threads;           /* 0 or 1: the calling thread alone; at most 1024 */
-    const fastpair_dictionary *dictionary; /* use this one and never train; codec, code_bits and max_token
+    uint32_t threads;   /* 0 or 1: the calling thread alone; at most 1024 */
+    const fastpair_dictionary
+        *dictionary;              /* use this one and never train; codec, code_bits and max_token
                                    must then be 0. Borrowed: must outlive the call or the writer. NULL: train */
-    fastpair_allocator allocator;          /* all zero: malloc and free */
-    fastpair_progress progress;            /* NULL: none */
+    fastpair_allocator allocator; /* all zero: malloc and free */
+    fastpair_progress progress;   /* NULL: none */
     void *progress_context;
 } fastpair_compress_options;
 
@@ -157,8 +162,9 @@ typedef struct fastpair_compress_options {
  * fastpair_free) and *image_size are set. Training samples the whole column. Never fails for what the rows
  * contain: incompressible chunks are stored. LIMIT if a row has 4 GiB or more. */
 FASTPAIR_API fastpair_status fastpair_compress(const fastpair_rows *rows,
-                                               const fastpair_compress_options *options, uint8_t **image,
-                                               uint64_t *image_size, fastpair_error *error);
+                                               const fastpair_compress_options *options,
+                                               uint8_t **image, uint64_t *image_size,
+                                               fastpair_error *error);
 
 /* Where a writer puts its bytes. `write` returns 0 when all `size` bytes were taken, else a non-zero errno
  * value, which ends the writer with FASTPAIR_ERROR_IO. Calls come in file order from the thread that calls
@@ -182,14 +188,16 @@ FASTPAIR_API fastpair_status fastpair_writer_open(const fastpair_sink *sink,
                                                   fastpair_writer **writer, fastpair_error *error);
 
 /* Appends rows; they are copied, so the view may go afterwards. After a failure the writer only closes. */
-FASTPAIR_API fastpair_status fastpair_writer_append(fastpair_writer *writer, const fastpair_rows *rows,
+FASTPAIR_API fastpair_status fastpair_writer_append(fastpair_writer *writer,
+                                                    const fastpair_rows *rows,
                                                     fastpair_error *error);
 
 /* Records that the rows are the pieces of a text cut at `separator`, so that a tool can give it back byte
  * for byte; `final_separator` is non-zero if the text ended with one. The first call must come before the
  * first append; a later call, any time before finish, may change only final_separator. */
 FASTPAIR_API fastpair_status fastpair_writer_set_framing(fastpair_writer *writer, uint8_t separator,
-                                                         int final_separator, fastpair_error *error);
+                                                         int final_separator,
+                                                         fastpair_error *error);
 
 /* Writes what is pending and the footer. The image is complete only if this returns FASTPAIR_OK. */
 FASTPAIR_API fastpair_status fastpair_writer_finish(fastpair_writer *writer, fastpair_error *error);
@@ -208,8 +216,9 @@ FASTPAIR_API fastpair_status fastpair_dictionary_train(const fastpair_rows *rows
 
 /* Serialises a dictionary: the dictionary block of docs/format.md, checksummed. *data is allocated by the
  * dictionary's allocator; free it with fastpair_free and the same allocator. */
-FASTPAIR_API fastpair_status fastpair_dictionary_export(const fastpair_dictionary *dictionary, uint8_t **data,
-                                                        uint64_t *size, fastpair_error *error);
+FASTPAIR_API fastpair_status fastpair_dictionary_export(const fastpair_dictionary *dictionary,
+                                                        uint8_t **data, uint64_t *size,
+                                                        fastpair_error *error);
 
 /* Reads an exported dictionary from untrusted bytes; nothing of `data` is kept. `allocator` NULL: malloc.
  * INVALID_ARGUMENT if it lacks some single byte and so could not encode every row. */
@@ -229,7 +238,8 @@ typedef struct fastpair_column fastpair_column;
 typedef struct fastpair_open_options {
     size_t struct_size; /* sizeof(fastpair_open_options) */
     fastpair_allocator allocator;
-    uint32_t cpu_level; /* which decoder: 0 best for this CPU, 1 portable C, 2 x86-64 baseline, 3 AVX2,
+    uint32_t
+        cpu_level; /* which decoder: 0 best for this CPU, 1 portable C, 2 x86-64 baseline, 3 AVX2,
                            4 AVX-512 with VBMI2, which is for many codes and else the same as 3;
                            a level the CPU lacks is UNSUPPORTED. All give the same bytes. */
 } fastpair_open_options;
@@ -245,8 +255,10 @@ FASTPAIR_API fastpair_status fastpair_column_open(const uint8_t *data, uint64_t 
 
 /* The same for a file, which is mapped. A file that another process shortens while it is open makes reads
  * fault, as for every mapped file. */
-FASTPAIR_API fastpair_status fastpair_column_open_file(const char *path, const fastpair_open_options *options,
-                                                       fastpair_column **column, fastpair_error *error);
+FASTPAIR_API fastpair_status fastpair_column_open_file(const char *path,
+                                                       const fastpair_open_options *options,
+                                                       fastpair_column **column,
+                                                       fastpair_error *error);
 
 /* Closes a column. No other thread may be using it. NULL is allowed. */
 FASTPAIR_API void fastpair_column_close(fastpair_column *column);
@@ -281,12 +293,13 @@ typedef struct fastpair_column_info {
 } fastpair_column_info;
 
 FASTPAIR_API fastpair_status fastpair_column_get_info(const fastpair_column *column,
-                                                      fastpair_column_info *info, fastpair_error *error);
+                                                      fastpair_column_info *info,
+                                                      fastpair_error *error);
 
 /* Reads and checks everything: section checksums, every code, sidecar entry, row length and count. OK means
  * that every decode call succeeds. `threads` as in the options. */
-FASTPAIR_API fastpair_status fastpair_column_validate(const fastpair_column *column, uint32_t threads,
-                                                      fastpair_error *error);
+FASTPAIR_API fastpair_status fastpair_column_validate(const fastpair_column *column,
+                                                      uint32_t threads, fastpair_error *error);
 
 /* ---------------------------------------------------------------- decoding */
 
@@ -305,27 +318,29 @@ typedef struct fastpair_destination {
 } fastpair_destination;
 
 /* The decoded size of rows first .. first + count. Costs at most two blocks of 256 row lengths. */
-FASTPAIR_API fastpair_status fastpair_column_rows_size(const fastpair_column *column, uint64_t first,
-                                                       uint64_t count, uint64_t *bytes,
-                                                       fastpair_error *error);
+FASTPAIR_API fastpair_status fastpair_column_rows_size(const fastpair_column *column,
+                                                       uint64_t first, uint64_t count,
+                                                       uint64_t *bytes, fastpair_error *error);
 
 /* Decodes rows first .. first + count; first = 0 and count = rows decodes all. On failure the destination
  * holds undefined bytes, but never more than its capacities. CORRUPT names the offset in the image. */
 FASTPAIR_API fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t first,
-                                                    uint64_t count, fastpair_destination *destination,
+                                                    uint64_t count,
+                                                    fastpair_destination *destination,
                                                     uint32_t threads, fastpair_error *error);
 
 /* Decodes one row into `bytes`. *size gets its length, *is_null (may be NULL) 1 for a null row. When the
  * capacity is too small nothing is written but *size, and the status is BUFFER_TOO_SMALL. `bytes` may be
  * NULL when `capacity` is 0. */
 FASTPAIR_API fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64_t row,
-                                                        uint8_t *bytes, uint64_t capacity, uint64_t *size,
-                                                        int *is_null, fastpair_error *error);
+                                                        uint8_t *bytes, uint64_t capacity,
+                                                        uint64_t *size, int *is_null,
+                                                        fastpair_error *error);
 
 /* The decoded size of `count` listed rows, in any order, repeats allowed. */
-FASTPAIR_API fastpair_status fastpair_column_listed_size(const fastpair_column *column, const uint64_t *rows,
-                                                         uint64_t count, uint64_t *bytes,
-                                                         fastpair_error *error);
+FASTPAIR_API fastpair_status fastpair_column_listed_size(const fastpair_column *column,
+                                                         const uint64_t *rows, uint64_t count,
+                                                         uint64_t *bytes, fastpair_error *error);
 
 /* Decodes listed rows, in the order listed. Ascending lists are fastest. */
 FASTPAIR_API fastpair_status fastpair_column_decode_listed(const fastpair_column *column,
@@ -348,21 +363,23 @@ typedef struct fastpair_reader fastpair_reader;
 /* Starts reading. `source` is copied. Memory: the dictionaries seen so far, and `threads` chunks, each
  * grown only as its bytes really arrive. */
 FASTPAIR_API fastpair_status fastpair_reader_open(const fastpair_source *source,
-                                                  const fastpair_open_options *options, uint32_t threads,
-                                                  fastpair_reader **reader, fastpair_error *error);
+                                                  const fastpair_open_options *options,
+                                                  uint32_t threads, fastpair_reader **reader,
+                                                  fastpair_error *error);
 
 /* Gives the next rows, one chunk, every checksum and count of which has been checked as
  * fastpair_column_validate does it: *rows is a view of the reader's memory that stays until the next call. At
  * the end of the column, after its footer has been checked against what was read, rows->rows is 0 and *at_end
  * is 1. A chunk of 0 rows is never given. */
-FASTPAIR_API fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *rows, int *at_end,
-                                                  fastpair_error *error);
+FASTPAIR_API fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *rows,
+                                                  int *at_end, fastpair_error *error);
 
 /* The framing recorded by fastpair_writer_set_framing. *separator and *final_separator are set only if
  * *has_framing is. The separator is known from the start; final_separator only once next has said at_end
  * (before, it is 1). */
-FASTPAIR_API fastpair_status fastpair_reader_get_framing(const fastpair_reader *reader, int *has_framing,
-                                                         uint8_t *separator, int *final_separator,
+FASTPAIR_API fastpair_status fastpair_reader_get_framing(const fastpair_reader *reader,
+                                                         int *has_framing, uint8_t *separator,
+                                                         int *final_separator,
                                                          fastpair_error *error);
 
 /* Frees the reader. NULL is allowed. */

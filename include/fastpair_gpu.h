@@ -47,8 +47,8 @@ typedef struct fastpair_gpu_options {
 /* Opens the driver (libcuda.so.1), retains the device's primary context and loads the kernels. UNSUPPORTED, with a message
  * that says what to do, when the library was built without kernels, when there is no driver, no device, a driver too old, or
  * a GPU older than compute capability 8.0. OUT_OF_MEMORY when the host's or the device's memory does not suffice. */
-FASTPAIR_API fastpair_status fastpair_gpu_open(const fastpair_gpu_options *options, fastpair_gpu **gpu,
-                                               fastpair_error *error);
+FASTPAIR_API fastpair_status fastpair_gpu_open(const fastpair_gpu_options *options,
+                                               fastpair_gpu **gpu, fastpair_error *error);
 
 /* Unloads the kernels and releases the context. All work that uses them must have finished. NULL is allowed. */
 FASTPAIR_API void fastpair_gpu_close(fastpair_gpu *gpu);
@@ -89,10 +89,9 @@ typedef struct fastpair_gpu_batch_options {
 
 /* Lays out a batch. The columns must stay open until the upload has finished on its stream. No device is touched. Only headers,
  * dictionaries and, unless they are regenerated, sidecars are read. */
-FASTPAIR_API fastpair_status fastpair_gpu_batch_create(fastpair_gpu *gpu,
-                                                       const fastpair_column *const *columns, uint64_t count,
-                                                       const fastpair_gpu_batch_options *options,
-                                                       fastpair_gpu_batch **batch, fastpair_error *error);
+FASTPAIR_API fastpair_status fastpair_gpu_batch_create(
+    fastpair_gpu *gpu, const fastpair_column *const *columns, uint64_t count,
+    const fastpair_gpu_batch_options *options, fastpair_gpu_batch **batch, fastpair_error *error);
 FASTPAIR_API void fastpair_gpu_batch_free(fastpair_gpu_batch *batch);
 
 typedef struct fastpair_gpu_batch_info {
@@ -100,8 +99,10 @@ typedef struct fastpair_gpu_batch_info {
     uint64_t chunks;    /* of all columns; they are numbered through */
     uint64_t rows;
     uint64_t device_bytes; /* tables, dictionaries and uploaded sections */
-    uint64_t table_bytes;  /* the part of device_bytes that is not sections: tables and dictionaries */
-    uint64_t output_bytes; /* decoded bytes of all columns, each column starting at a multiple of 256 */
+    uint64_t
+        table_bytes; /* the part of device_bytes that is not sections: tables and dictionaries */
+    uint64_t
+        output_bytes; /* decoded bytes of all columns, each column starting at a multiple of 256 */
     char kernel
         [64]; /* the kernel that will run; where dictionaries need different ones, that of the first dictionary */
     int makes_positions; /* 1: each decode computes output positions, in the batch's device memory, as the sidecar is not to be
@@ -114,16 +115,20 @@ FASTPAIR_API fastpair_status fastpair_gpu_batch_get_info(const fastpair_gpu_batc
 
 /* Where column i goes: its first byte in the output, its size there, and the number of its first chunk. Any of the three
  * outputs may be NULL. */
-FASTPAIR_API fastpair_status fastpair_gpu_batch_get_column(const fastpair_gpu_batch *batch, uint64_t column,
-                                                           uint64_t *output_offset, uint64_t *output_bytes,
-                                                           uint64_t *first_chunk, fastpair_error *error);
+FASTPAIR_API fastpair_status fastpair_gpu_batch_get_column(const fastpair_gpu_batch *batch,
+                                                           uint64_t column, uint64_t *output_offset,
+                                                           uint64_t *output_bytes,
+                                                           uint64_t *first_chunk,
+                                                           fastpair_error *error);
 
 /* Copies tables, and the sections of chunks first .. first + count, to `device_memory` (device_bytes of it, at a multiple of
  * 256, the same at every call for this batch). The first call must come with the tables; later calls may bring more chunks,
  * so that uploading overlaps decoding. Asynchronous on `stream` as far as the source is pinned memory. */
-FASTPAIR_API fastpair_status fastpair_gpu_batch_upload(fastpair_gpu_batch *batch, uint64_t device_memory,
-                                                       uint64_t device_bytes, uint64_t first, uint64_t count,
-                                                       void *stream, fastpair_error *error);
+FASTPAIR_API fastpair_status fastpair_gpu_batch_upload(fastpair_gpu_batch *batch,
+                                                       uint64_t device_memory,
+                                                       uint64_t device_bytes, uint64_t first,
+                                                       uint64_t count, void *stream,
+                                                       fastpair_error *error);
 
 /* Bits of the status word. */
 /* A code was not below the dictionary's size. Kernels that go by length classes take the codes behind the last one, up to the end

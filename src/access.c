@@ -40,7 +40,8 @@ static void run_guarded(void *context, uint64_t i) {
 }
 
 fastpair_status fp_run_tasks(uint32_t threads, uint64_t count,
-                             fastpair_status (*task)(void *context, uint64_t i, fastpair_error *error),
+                             fastpair_status (*task)(void *context, uint64_t i,
+                                                     fastpair_error *error),
                              void *context, fastpair_error *error) {
     guarded work = {task, context, UINT64_MAX};
     fp_parallel(threads ? threads : 1, count, run_guarded, &work);
@@ -61,7 +62,8 @@ static fastpair_status row_start(const fastpair_column *column, uint64_t row, ui
     if (row == column->totals.rows) return FASTPAIR_OK;
     uint64_t number = fp_column_find_chunk(column, row);
     fp_chunk_view view = fp_column_chunk(column, number);
-    fastpair_status status = fp_chunk_row_start(&view, row - column->first_row[number], start, error);
+    fastpair_status status =
+        fp_chunk_row_start(&view, row - column->first_row[number], start, error);
     *start += column->first_byte[number];
     return status;
 }
@@ -71,7 +73,8 @@ static fastpair_status range_starts(const fastpair_column *column, uint64_t firs
     uint64_t rows = column->totals.rows;
     if (first > rows || count > rows - first)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, first,
-                       "rows %" PRIu64 " .. + %" PRIu64 " are not in the column, which has %" PRIu64 " rows",
+                       "rows %" PRIu64 " .. + %" PRIu64 " are not in the column, which has %" PRIu64
+                       " rows",
                        first, count, rows);
     fastpair_status status = row_start(column, first, begin, error);
     if (!status) status = row_start(column, first + count, end, error);
@@ -82,8 +85,8 @@ static fastpair_status range_starts(const fastpair_column *column, uint64_t firs
     return status;
 }
 
-fastpair_status fastpair_column_rows_size(const fastpair_column *column, uint64_t first, uint64_t count,
-                                          uint64_t *bytes, fastpair_error *error) {
+fastpair_status fastpair_column_rows_size(const fastpair_column *column, uint64_t first,
+                                          uint64_t count, uint64_t *bytes, fastpair_error *error) {
     if (!column || !bytes)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_rows_size: column and bytes must not be NULL");
@@ -97,7 +100,8 @@ fastpair_status fastpair_column_rows_size(const fastpair_column *column, uint64_
 
 fastpair_status fp_check_destination(const fastpair_destination *destination, uint64_t bytes,
                                      fastpair_error *error) {
-    if (destination->offset_bits != 0 && destination->offset_bits != 32 && destination->offset_bits != 64)
+    if (destination->offset_bits != 0 && destination->offset_bits != 32 &&
+        destination->offset_bits != 64)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "destination: offset_bits is %" PRIu32 "; it must be 0, 32 or 64",
                        destination->offset_bits);
@@ -106,12 +110,14 @@ fastpair_status fp_check_destination(const fastpair_destination *destination, ui
                        "destination: offsets is NULL although offset_bits is set");
     if (destination->offset_bits == 32 && bytes > INT32_MAX)
         return fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
-                       "the rows have %" PRIu64 " bytes, too many for 32-bit offsets; use offset_bits 64",
+                       "the rows have %" PRIu64
+                       " bytes, too many for 32-bit offsets; use offset_bits 64",
                        bytes);
     if (bytes > destination->bytes_capacity)
         return fp_fail(error, FASTPAIR_ERROR_BUFFER_TOO_SMALL, FASTPAIR_NO_POSITION,
-                       "destination: the rows need %" PRIu64 " bytes and bytes_capacity is %" PRIu64, bytes,
-                       destination->bytes_capacity);
+                       "destination: the rows need %" PRIu64
+                       " bytes and bytes_capacity is %" PRIu64,
+                       bytes, destination->bytes_capacity);
     if (bytes && !destination->bytes)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "destination: bytes is NULL although bytes_capacity is set");
@@ -126,8 +132,8 @@ void fp_put_offset(const fastpair_destination *destination, uint64_t i, uint64_t
 }
 
 /* Writes `count` offsets from index `first` on; `base` is what is taken off each start, modulo 2^64. */
-static void put_offsets(const fastpair_destination *destination, uint64_t first, const uint64_t *starts,
-                        uint32_t count, uint64_t base) {
+static void put_offsets(const fastpair_destination *destination, uint64_t first,
+                        const uint64_t *starts, uint32_t count, uint64_t base) {
     if (destination->offset_bits == 64) {
         uint8_t *out = (uint8_t *)destination->offsets + first * 8;
         for (uint32_t i = 0; i < count; i++) fp_store64(out + i * 8, starts[i] - base);
@@ -155,7 +161,8 @@ typedef struct range_job {
 static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_error *error) {
     const fastpair_column *column = job->column;
     uint64_t window_begin = job->begin + i * job->window;
-    uint64_t window_end = job->end - window_begin < job->window ? job->end : window_begin + job->window;
+    uint64_t window_end =
+        job->end - window_begin < job->window ? job->end : window_begin + job->window;
     uint64_t low = 0, high = column->totals.chunks;
     while (high - low > 1) { /* the chunk that holds the window's first byte */
         uint64_t middle = low + (high - low) / 2;
@@ -166,8 +173,8 @@ static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_
     }
     fp_batch_cache cache;
     fp_batch_cache_empty(&cache);
-    for (uint64_t number = low; number < column->totals.chunks && column->first_byte[number] < window_end;
-         number++) {
+    for (uint64_t number = low;
+         number < column->totals.chunks && column->first_byte[number] < window_end; number++) {
         fp_chunk_view view = fp_column_chunk(column, number);
         view.bulk = job->bulk;
         uint64_t base = column->first_byte[number], size = view.chunk->decoded_bytes;
@@ -181,8 +188,9 @@ static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_
         /* The last cut may have moved behind the end of the range. */
         if (base + to > job->end) to = job->end - base;
         if (!status && from < to)
-            status = fp_chunk_decode_bytes(
-                &view, from, to, job->destination->bytes + (base + from - job->begin), &cache, error);
+            status = fp_chunk_decode_bytes(&view, from, to,
+                                           job->destination->bytes + (base + from - job->begin),
+                                           &cache, error);
         if (status) return status;
     }
     return FASTPAIR_OK;
@@ -191,7 +199,8 @@ static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_
 /* Offsets, validity and nulls of rows first .. first + count of one chunk; `index` is the first one's place in the
  * destination. */
 static fastpair_status decode_rows(const range_job *job, const fp_chunk_view *view, uint64_t first,
-                                   uint64_t count, uint64_t index, uint64_t *nulls, fastpair_error *error) {
+                                   uint64_t count, uint64_t index, uint64_t *nulls,
+                                   fastpair_error *error) {
     const fastpair_destination *destination = job->destination;
     *nulls += fp_chunk_validity(view, first, count, destination->validity, index);
     if (!destination->offset_bits) return FASTPAIR_OK;
@@ -199,9 +208,11 @@ static fastpair_status decode_rows(const range_job *job, const fp_chunk_view *vi
     for (uint64_t row = first; row < first + count;) {
         uint64_t starts[FP_LENGTH_BLOCK + 1];
         uint32_t in_block, skip = (uint32_t)(row % FP_LENGTH_BLOCK);
-        fastpair_status status = fp_chunk_row_starts(view, row / FP_LENGTH_BLOCK, starts, &in_block, error);
+        fastpair_status status =
+            fp_chunk_row_starts(view, row / FP_LENGTH_BLOCK, starts, &in_block, error);
         if (status) return status;
-        uint64_t take = in_block - skip < first + count - row ? in_block - skip : first + count - row;
+        uint64_t take =
+            in_block - skip < first + count - row ? in_block - skip : first + count - row;
         put_offsets(destination, index + (row - first), starts + skip, (uint32_t)take, base);
         row += take;
     }
@@ -217,7 +228,8 @@ static fastpair_status decode_row_window(range_job *job, uint64_t i, fastpair_er
         memset(job->destination->validity + index / 8, 0, (size_t)((end - index + 7) / 8));
     while (index < end) {
         fp_chunk_view view = fp_column_chunk(column, number);
-        uint64_t row = job->first + index - column->first_row[number], take = view.chunk->rows - row;
+        uint64_t row = job->first + index - column->first_row[number],
+                 take = view.chunk->rows - row;
         if (take > end - index) take = end - index;
         fastpair_status status = decode_rows(job, &view, row, take, index, &nulls, error);
         if (status) return status;
@@ -246,9 +258,9 @@ static int is_bulk(const fp_footer *totals, uint64_t bytes, uint32_t threads) {
     return codes >= (double)FP_BULK_CODES * (threads ? threads : 1);
 }
 
-fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t first, uint64_t count,
-                                       fastpair_destination *destination, uint32_t threads,
-                                       fastpair_error *error) {
+fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t first,
+                                       uint64_t count, fastpair_destination *destination,
+                                       uint32_t threads, fastpair_error *error) {
     if (!column || !destination)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_decode: column and destination must not be NULL");

@@ -8,7 +8,8 @@
  * returned is that of the smallest i that fails, whatever the threads did: that task is run once more, by the caller,
  * to fill `error`. So tasks must fail in the same way each time and may be run twice. */
 fastpair_status fp_run_tasks(uint32_t threads, uint64_t count,
-                             fastpair_status (*task)(void *context, uint64_t i, fastpair_error *error),
+                             fastpair_status (*task)(void *context, uint64_t i,
+                                                     fastpair_error *error),
                              void *context, fastpair_error *error);
 
 /* Whether a destination is well formed and holds `bytes` bytes. */

@@ -47,8 +47,8 @@ static fastpair_status find_row(cursor *at, uint64_t row, fastpair_error *error)
 }
 
 /* The chunk bytes of a row. `next` is the row wanted after it: only if both share a block is the block worth it. */
-static fastpair_status find_bytes(cursor *at, uint64_t row, uint64_t next, uint64_t *from, uint64_t *to,
-                                  fastpair_error *error) {
+static fastpair_status find_bytes(cursor *at, uint64_t row, uint64_t next, uint64_t *from,
+                                  uint64_t *to, fastpair_error *error) {
     fastpair_status status = find_row(at, row, error);
     if (status) return status;
     uint64_t in_chunk = row - at->first_row, block = in_chunk / FP_LENGTH_BLOCK;
@@ -57,7 +57,8 @@ static fastpair_status find_bytes(cursor *at, uint64_t row, uint64_t next, uint6
             return fp_chunk_row(&at->view, in_chunk, from, to, error);
         uint32_t rows;
         at->block = UINT64_MAX;
-        if ((status = fp_chunk_row_starts(&at->view, block, at->starts, &rows, error))) return status;
+        if ((status = fp_chunk_row_starts(&at->view, block, at->starts, &rows, error)))
+            return status;
         at->block = block;
     }
     *from = at->starts[in_chunk % FP_LENGTH_BLOCK];
@@ -65,9 +66,9 @@ static fastpair_status find_bytes(cursor *at, uint64_t row, uint64_t next, uint6
     return FASTPAIR_OK;
 }
 
-fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64_t row, uint8_t *bytes,
-                                           uint64_t capacity, uint64_t *size, int *is_null,
-                                           fastpair_error *error) {
+fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64_t row,
+                                           uint8_t *bytes, uint64_t capacity, uint64_t *size,
+                                           int *is_null, fastpair_error *error) {
     if (!column || !size || (!bytes && capacity))
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_decode_row: column, size and bytes must not be NULL");
@@ -90,8 +91,8 @@ fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64
 }
 
 /* Adds up the lengths of listed rows, without the rest of their blocks. */
-static fastpair_status measure_rows(const fastpair_column *column, const uint64_t *rows, uint64_t count,
-                                    uint64_t *bytes, fastpair_error *error) {
+static fastpair_status measure_rows(const fastpair_column *column, const uint64_t *rows,
+                                    uint64_t count, uint64_t *bytes, fastpair_error *error) {
     cursor at;
     cursor_init(&at, column);
     uint64_t sum = 0;
@@ -100,20 +101,23 @@ static fastpair_status measure_rows(const fastpair_column *column, const uint64_
         if (status) return status;
         const fp_section *lengths = &at.view.chunk->sections[FP_SECTION_LENGTHS];
         uint64_t in_chunk = rows[i] - at.first_row;
-        uint64_t length = fp_lengths_row(at.view.block + lengths->offset, lengths->size, at.view.chunk->rows,
-                                         in_chunk, NULL);
+        uint64_t length = fp_lengths_row(at.view.block + lengths->offset, lengths->size,
+                                         at.view.chunk->rows, in_chunk, NULL);
         if (length > at.view.chunk->decoded_bytes)
-            return fp_chunk_fault(&at.view, FP_SECTION_LENGTHS, in_chunk / FP_LENGTH_BLOCK * FP_LENGTH_ENTRY,
+            return fp_chunk_fault(&at.view, FP_SECTION_LENGTHS,
+                                  in_chunk / FP_LENGTH_BLOCK * FP_LENGTH_ENTRY,
                                   "a row is longer than its chunk", error);
         if (__builtin_add_overflow(sum, length, &sum))
-            return fp_fail(error, FASTPAIR_ERROR_LIMIT, rows[i], "the listed rows have 2^64 bytes or more");
+            return fp_fail(error, FASTPAIR_ERROR_LIMIT, rows[i],
+                           "the listed rows have 2^64 bytes or more");
     }
     *bytes = sum;
     return FASTPAIR_OK;
 }
 
 fastpair_status fastpair_column_listed_size(const fastpair_column *column, const uint64_t *rows,
-                                            uint64_t count, uint64_t *bytes, fastpair_error *error) {
+                                            uint64_t count, uint64_t *bytes,
+                                            fastpair_error *error) {
     if (!column || !bytes || (!rows && count))
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_listed_size: column, rows and bytes must not be NULL");
@@ -127,7 +131,8 @@ typedef struct list_job {
     const fastpair_destination *destination;
     const uint64_t *rows;
     uint64_t count;
-    uint64_t *ends; /* of each piece: its bytes, then, summed up, where it ends in the destination */
+    uint64_t
+        *ends; /* of each piece: its bytes, then, summed up, where it ends in the destination */
     _Atomic uint64_t nulls;
 } list_job;
 
@@ -151,7 +156,8 @@ static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_erro
     fp_batch_cache cache;
     cursor_init(&at, job->column);
     fp_batch_cache_empty(&cache);
-    if (destination->validity) memset(destination->validity + first / 8, 0, (size_t)((count + 7) / 8));
+    if (destination->validity)
+        memset(destination->validity + first / 8, 0, (size_t)((count + 7) / 8));
 
     /* Bytes waiting_from .. waiting_to of chunk `waiting`, found to follow each other but not decoded yet; they go to
      * just before `place`. */
@@ -164,17 +170,17 @@ static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_erro
         if ((status = find_bytes(&at, job->rows[i], next, &from, &to, error))) return status;
         if (from != waiting_to || at.view.chunk != waiting.chunk) {
             if (waiting_from < waiting_to &&
-                (status = fp_chunk_decode_bytes(&waiting, waiting_from, waiting_to,
-                                                destination->bytes + (place - (waiting_to - waiting_from)),
-                                                &cache, error)))
+                (status = fp_chunk_decode_bytes(
+                     &waiting, waiting_from, waiting_to,
+                     destination->bytes + (place - (waiting_to - waiting_from)), &cache, error)))
                 return status;
             waiting = at.view;
             waiting_from = from;
         }
         waiting_to = to;
         if (to - from > end - place) /* measured otherwise a moment ago: others change the image */
-            return fp_chunk_fault(&at.view, FP_SECTION_LENGTHS, 0, "row lengths changed while being read",
-                                  error);
+            return fp_chunk_fault(&at.view, FP_SECTION_LENGTHS, 0,
+                                  "row lengths changed while being read", error);
         fp_put_offset(destination, i, place);
         place += to - from;
         int is_null = fp_chunk_row_is_null(&at.view, job->rows[i] - at.first_row);
@@ -183,8 +189,8 @@ static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_erro
     }
     if (waiting_from < waiting_to &&
         (status = fp_chunk_decode_bytes(&waiting, waiting_from, waiting_to,
-                                        destination->bytes + (place - (waiting_to - waiting_from)), &cache,
-                                        error)))
+                                        destination->bytes + (place - (waiting_to - waiting_from)),
+                                        &cache, error)))
         return status;
     atomic_fetch_add_explicit(&job->nulls, nulls, memory_order_relaxed);
     return FASTPAIR_OK;
@@ -194,13 +200,17 @@ fastpair_status fastpair_column_decode_listed(const fastpair_column *column, con
                                               uint64_t count, fastpair_destination *destination,
                                               uint32_t threads, fastpair_error *error) {
     if (!column || !destination || (!rows && count))
-        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
-                       "fastpair_column_decode_listed: column, rows and destination must not be NULL");
+        return fp_fail(
+            error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+            "fastpair_column_decode_listed: column, rows and destination must not be NULL");
     fastpair_status status = fp_check_threads(threads, error);
     if (status) return status;
     uint64_t pieces = count / PIECE_ROWS + (count % PIECE_ROWS != 0), bytes = 0, only_end;
-    list_job job = {
-        .column = column, .destination = destination, .rows = rows, .count = count, .ends = &only_end};
+    list_job job = {.column = column,
+                    .destination = destination,
+                    .rows = rows,
+                    .count = count,
+                    .ends = &only_end};
     if (pieces > 1 && !(job.ends = fp_allocate(&column->allocator, pieces, sizeof *job.ends)))
         return fp_fail_memory(error, pieces * sizeof *job.ends);
     status = fp_run_tasks(threads, pieces, measure_piece, &job, error);

@@ -31,7 +31,8 @@
 #define AT_HOME_MARGIN 0.01
 
 const fastpair_dictionary *fp_writer_model(const fastpair_writer *writer) {
-    return writer->regimes.present.model ? writer->regimes.present.model : writer->settings.dictionary;
+    return writer->regimes.present.model ? writer->regimes.present.model
+                                         : writer->settings.dictionary;
 }
 
 fastpair_status fp_adapt_train(fastpair_writer *writer, fastpair_error *error) {
@@ -42,8 +43,8 @@ fastpair_status fp_adapt_train(fastpair_writer *writer, fastpair_error *error) {
     fastpair_rows rows = {.rows = writer->pending.rows,
                           .bytes = writer->pending.bytes.data,
                           .offsets = fp_pending_offsets(&writer->pending)};
-    return fp_model_from_rows(&rows, &writer->settings, writer->column_bytes, &writer->regimes.present.model,
-                              error);
+    return fp_model_from_rows(&rows, &writer->settings, writer->column_bytes,
+                              &writer->regimes.present.model, error);
 }
 
 /* ---------------------------------------------------------------- units */
@@ -64,7 +65,8 @@ static fp_unit unit_of(const fastpair_writer *writer, uint32_t from, uint32_t to
     const fp_regime *present = &writer->regimes.present;
     uint32_t bits =
         present->numbering ? present->numbering->dict.code_bits : present->model->choice.code_bits;
-    fp_unit unit = {.rows = {.bytes = writer->jobs[from].bytes, .offsets = writer->jobs[from].offsets}};
+    fp_unit unit = {
+        .rows = {.bytes = writer->jobs[from].bytes, .offsets = writer->jobs[from].offsets}};
     for (uint32_t j = from; j < to; j++) {
         const fp_job *job = &writer->jobs[j];
         unit.rows.rows += job->rows;
@@ -111,8 +113,8 @@ static fastpair_status finish_before(fastpair_writer *writer, fp_group *group, u
 }
 
 /* A regime has just been entered: chunks from j on are parsed again, few at a time as long as the data goes on changing. */
-static fastpair_status start_regime(fastpair_writer *writer, fp_group *group, uint32_t j, uint32_t end,
-                                    fastpair_error *error) {
+static fastpair_status start_regime(fastpair_writer *writer, fp_group *group, uint32_t j,
+                                    uint32_t end, fastpair_error *error) {
     writer->probe_wait = writer->units_before_probe = 0;
     group->parsed = j;
     group->ahead = end - j;
@@ -145,7 +147,8 @@ static fastpair_status train_on(fastpair_writer *writer, const fp_unit *unit, fp
     fastpair_status status =
         fp_model_from_rows(&unit->rows, &writer->settings, writer->column_bytes, &model, error);
     if (status || (status = fp_regime_create(model, allocator, regime, error))) return status;
-    fp_job trial = {.bytes = unit->rows.bytes, .offsets = unit->rows.offsets, .rows = unit->rows.rows};
+    fp_job trial = {
+        .bytes = unit->rows.bytes, .offsets = unit->rows.offsets, .rows = unit->rows.rows};
     fp_job_parse(&trial, model, allocator);
     *size = fp_job_coded_size(&trial, model->choice.code_bits, writer->settings.batch_codes);
     *dictionary = 0;
@@ -161,8 +164,9 @@ static fastpair_status train_on(fastpair_writer *writer, const fp_unit *unit, fp
 
 /* The data has drifted: jobs[j .. end) get a new model if that pays, else an earlier one if that is better, else the
  * present one, which is then measured by what it reaches here. */
-static fastpair_status replace_model(fastpair_writer *writer, fp_group *group, uint32_t j, uint32_t end,
-                                     const fp_unit *unit, fp_candidate candidate, fastpair_error *error) {
+static fastpair_status replace_model(fastpair_writer *writer, fp_group *group, uint32_t j,
+                                     uint32_t end, const fp_unit *unit, fp_candidate candidate,
+                                     fastpair_error *error) {
     fp_regime next;
     uint64_t new_size, dictionary;
     double old_size = (double)(unit->bytes - (writer->regimes.present.numbering ? unit->saved : 0));
@@ -172,7 +176,8 @@ static fastpair_status replace_model(fastpair_writer *writer, fp_group *group, u
     double rest = (double)dictionary * (DRIFT_SPREAD - 1) / DRIFT_SPREAD;
     double earlier_size = candidate.share * old_size;
     if (rest > RETURN_MARGIN * earlier_size) rest = RETURN_MARGIN * earlier_size;
-    if (size < DRIFT_GAIN * old_size && (candidate.which == FP_EARLIER || size + rest < earlier_size)) {
+    if (size < DRIFT_GAIN * old_size &&
+        (candidate.which == FP_EARLIER || size + rest < earlier_size)) {
         writer->retry_wait = 0;
         status = finish_before(writer, group, j, error);
         fp_regimes_enter(&writer->regimes, next, &writer->settings.allocator);
@@ -205,8 +210,8 @@ static int is_at_home(const fastpair_writer *writer, const fp_unit *unit, fp_can
 }
 
 /* Sees to it that the regime in force is the best to be had for jobs[j .. end), which are parsed. */
-static fastpair_status settle_regime(fastpair_writer *writer, fp_group *group, uint32_t j, uint32_t end,
-                                     fastpair_error *error) {
+static fastpair_status settle_regime(fastpair_writer *writer, fp_group *group, uint32_t j,
+                                     uint32_t end, fastpair_error *error) {
     fastpair_status status = FASTPAIR_OK;
     if (!writer->regimes.present.model) return FASTPAIR_OK;
     if (writer->units_before_retry) writer->units_before_retry--;
@@ -216,14 +221,16 @@ static fastpair_status settle_regime(fastpair_writer *writer, fp_group *group, u
     int drifted = has_drifted(writer, &unit), trains = drifted && !writer->units_before_retry;
     if (writer->regimes.earlier_count && unit.bytes && (drifted || !writer->units_before_probe)) {
         status = fp_regimes_probe(&writer->regimes, &unit.rows, writer->settings.seed,
-                                  &writer->settings.allocator, &candidate.which, &candidate.share, error);
+                                  &writer->settings.allocator, &candidate.which, &candidate.share,
+                                  error);
         if (candidate.share >= RETURN_GAIN)
             wait_longer(&writer->probe_wait, &writer->units_before_probe, PROBE_MOST_WAIT);
     }
     if (status) return status;
     if (trains && !is_at_home(writer, &unit, candidate))
         return replace_model(writer, group, j, end, &unit, candidate, error);
-    return candidate.share < RETURN_GAIN ? go_back(writer, group, j, end, candidate, error) : FASTPAIR_OK;
+    return candidate.share < RETURN_GAIN ? go_back(writer, group, j, end, candidate, error)
+                                         : FASTPAIR_OK;
 }
 
 /* Marks jobs[j .. end) coded or stored, numbering tokens anew where the numbering lacks one. */

@@ -38,8 +38,8 @@ static double estimate_rate(fp_codec_choice choice, double mean_token, double ra
 
 static fastpair_status estimate_candidate(const fp_sample *sample, uint64_t train_pieces,
                                           uint64_t column_bytes, fp_codec_choice choice,
-                                          const fp_settings *settings, uint64_t *offsets, uint16_t *ids,
-                                          estimate *result, fastpair_error *error) {
+                                          const fp_settings *settings, uint64_t *offsets,
+                                          uint16_t *ids, estimate *result, fastpair_error *error) {
     fp_sample part = *sample;
     part.pieces = train_pieces;
     part.size = offsets[train_pieces];
@@ -50,14 +50,16 @@ static fastpair_status estimate_candidate(const fp_sample *sample, uint64_t trai
     if (status) return status;
     uint64_t held_out = sample->pieces - train_pieces;
     uint64_t bytes = offsets[sample->pieces] - offsets[train_pieces];
-    uint64_t codes = fp_parse_rows(model->matcher, sample->bytes, offsets + train_pieces, held_out, ids);
+    uint64_t codes =
+        fp_parse_rows(model->matcher, sample->bytes, offsets + train_pieces, held_out, ids);
     uint64_t dictionary = 0;
     for (uint32_t id = 0; id < model->tokens.count; id++) dictionary += model->tokens.lengths[id];
     fastpair_dictionary_free(model);
-    double coded =
-        (double)(fp_packed_size(codes, choice.code_bits) + fp_sidecar_size(codes, settings->batch_codes));
+    double coded = (double)(fp_packed_size(codes, choice.code_bits) +
+                            fp_sidecar_size(codes, settings->batch_codes));
     result->size = coded * (double)column_bytes / (double)bytes + (double)dictionary;
-    result->rate = estimate_rate(choice, (double)bytes / (double)codes, (double)column_bytes / result->size);
+    result->rate =
+        estimate_rate(choice, (double)bytes / (double)codes, (double)column_bytes / result->size);
     return FASTPAIR_OK;
 }
 
@@ -66,15 +68,17 @@ static fp_codec_choice pick(const estimate *estimates, fastpair_goal goal, doubl
     for (unsigned i = 1; i < CANDIDATES; i++)
         if (estimates[i].size < estimates[smallest].size) smallest = i;
     if (goal == FASTPAIR_GOAL_RATIO) return candidates[smallest];
-    double limit = goal == FASTPAIR_GOAL_SPEED ? raw : estimates[smallest].size * AUTO_BALANCED_SIZE;
+    double limit =
+        goal == FASTPAIR_GOAL_SPEED ? raw : estimates[smallest].size * AUTO_BALANCED_SIZE;
     best = smallest;
     for (unsigned i = 0; i < CANDIDATES; i++)
         if (estimates[i].size <= limit && estimates[i].rate > estimates[best].rate) best = i;
     return candidates[best];
 }
 
-fastpair_status fp_auto_choose(const fp_sample *sample, const fp_settings *settings, uint64_t column_bytes,
-                               fp_codec_choice *choice, fastpair_error *error) {
+fastpair_status fp_auto_choose(const fp_sample *sample, const fp_settings *settings,
+                               uint64_t column_bytes, fp_codec_choice *choice,
+                               fastpair_error *error) {
     *choice = candidates[1];
     if (!column_bytes) column_bytes = AUTO_UNKNOWN_COLUMN;
     const fastpair_allocator *allocator = &settings->allocator;
@@ -94,8 +98,8 @@ fastpair_status fp_auto_choose(const fp_sample *sample, const fp_settings *setti
         /* One piece, or none, leaves nothing to judge by: keep the 12-bit default. */
         int judge = train_pieces > 0 && train_pieces < sample->pieces;
         for (unsigned i = 0; i < CANDIDATES && judge && !status; i++)
-            status = estimate_candidate(sample, train_pieces, column_bytes, candidates[i], settings, offsets,
-                                        ids, &estimates[i], error);
+            status = estimate_candidate(sample, train_pieces, column_bytes, candidates[i], settings,
+                                        offsets, ids, &estimates[i], error);
         if (judge && !status) *choice = pick(estimates, settings->goal, (double)column_bytes);
     }
     fp_release(allocator, offsets);
@@ -103,21 +107,24 @@ fastpair_status fp_auto_choose(const fp_sample *sample, const fp_settings *setti
     return status;
 }
 
-fastpair_status fp_sample_for(const fastpair_rows *rows, const fp_settings *settings, uint64_t column_bytes,
-                              fp_sample *sample, fp_codec_choice *choice, fastpair_error *error) {
+fastpair_status fp_sample_for(const fastpair_rows *rows, const fp_settings *settings,
+                              uint64_t column_bytes, fp_sample *sample, fp_codec_choice *choice,
+                              fastpair_error *error) {
     const fastpair_allocator *allocator = &settings->allocator;
     fastpair_status status;
     fp_codec_choice chosen = settings->choice;
     if (chosen.codec == FASTPAIR_CODEC_AUTO) {
-        uint64_t cap = settings->sample_bytes && settings->sample_bytes < AUTO_SAMPLE ? settings->sample_bytes
-                                                                                      : AUTO_SAMPLE;
-        if ((status = fp_sample_draw(rows, cap, settings->seed, allocator, sample, error))) return status;
+        uint64_t cap = settings->sample_bytes && settings->sample_bytes < AUTO_SAMPLE
+                           ? settings->sample_bytes
+                           : AUTO_SAMPLE;
+        if ((status = fp_sample_draw(rows, cap, settings->seed, allocator, sample, error)))
+            return status;
         status = fp_auto_choose(sample, settings, column_bytes, &chosen, error);
         fp_sample_free(sample, allocator);
         if (status) return status;
     }
     *choice = chosen;
-    uint64_t cap =
-        settings->sample_bytes ? settings->sample_bytes : fp_sample_default(chosen.codec, chosen.code_bits);
+    uint64_t cap = settings->sample_bytes ? settings->sample_bytes
+                                          : fp_sample_default(chosen.codec, chosen.code_bits);
     return fp_sample_draw(rows, cap, settings->seed, allocator, sample, error);
 }

@@ -5,4 +5,6 @@
 
 #include "format.h"
 
-uint64_t fp_checksum(const void *data, uint64_t size) { return size ? XXH3_64bits(data, (size_t)size) : 0; }
+uint64_t fp_checksum(const void *data, uint64_t size) {
+    return size ? XXH3_64bits(data, (size_t)size) : 0;
+}

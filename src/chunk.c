@@ -68,10 +68,10 @@ void fp_chunk_write_header(const fp_chunk *chunk, uint8_t *header) {
     fp_store64(header + AT_CHECKSUM, fp_checksum(header, AT_CHECKSUM));
 }
 
-#define FAULT(offset, condition, text)                                                                       \
-    if (condition) {                                                                                         \
-        *where = (offset);                                                                                   \
-        return (text);                                                                                       \
+#define FAULT(offset, condition, text)                                                             \
+    if (condition) {                                                                               \
+        *where = (offset);                                                                         \
+        return (text);                                                                             \
     }
 
 /* The fields that every chunk has. Each function here returns what is wrong, with *where in the header, or NULL. */
@@ -87,18 +87,21 @@ static const char *common_fault(const uint8_t *header, const fp_chunk *chunk, ui
     FAULT(AT_ZERO_1, memcmp(header + AT_ZERO_1, zero, 2) != 0, "a field that must be zero is not");
     FAULT(AT_ZERO_2, memcmp(header + AT_ZERO_2, zero, 12) != 0, "a field that must be zero is not");
     FAULT(AT_ZERO_3, memcmp(header + AT_ZERO_3, zero, 8) != 0, "a field that must be zero is not");
-    FAULT(AT_ROWS, chunk->rows < 1 || chunk->rows > FP_MAX_CHUNK_ROWS, "the row count is not in 1..2^28");
+    FAULT(AT_ROWS, chunk->rows < 1 || chunk->rows > FP_MAX_CHUNK_ROWS,
+          "the row count is not in 1..2^28");
     FAULT(AT_NULLS, chunk->nulls > chunk->rows, "there are more null rows than rows");
     FAULT(AT_NULLS, (chunk->nulls != 0) != chunk->has_validity,
           "null rows and the validity flag contradict each other");
-    FAULT(AT_DECODED, chunk->decoded_bytes > FP_MAX_CHUNK_BYTES, "the decoded size is 2^32 bytes or more");
+    FAULT(AT_DECODED, chunk->decoded_bytes > FP_MAX_CHUNK_BYTES,
+          "the decoded size is 2^32 bytes or more");
     FAULT(AT_DECODED, chunk->decoded_bytes && chunk->nulls == chunk->rows,
           "all rows are null, but there are decoded bytes");
     return NULL;
 }
 
 static const char *stored_fault(const fp_chunk *chunk, uint32_t *where) {
-    FAULT(AT_DICTIONARY, chunk->dictionary != FP_NO_DICTIONARY, "a stored chunk names a dictionary");
+    FAULT(AT_DICTIONARY, chunk->dictionary != FP_NO_DICTIONARY,
+          "a stored chunk names a dictionary");
     FAULT(AT_CODES, chunk->codes, "a stored chunk has codes");
     FAULT(AT_BATCH, chunk->batch_codes || chunk->group_batches || chunk->largest_batch,
           "a stored chunk has batches");
@@ -108,9 +111,11 @@ static const char *stored_fault(const fp_chunk *chunk, uint32_t *where) {
 }
 
 static const char *coded_fault(const fp_chunk *chunk, uint64_t dictionaries, uint32_t *where) {
-    FAULT(AT_DICTIONARY, chunk->dictionary >= dictionaries, "its dictionary does not come before it");
+    FAULT(AT_DICTIONARY, chunk->dictionary >= dictionaries,
+          "its dictionary does not come before it");
     FAULT(AT_BATCH,
-          chunk->batch_codes < FP_MIN_BATCH || chunk->batch_codes > FP_MAX_BATCH || chunk->batch_codes % 32,
+          chunk->batch_codes < FP_MIN_BATCH || chunk->batch_codes > FP_MAX_BATCH ||
+              chunk->batch_codes % 32,
           "the batch size is no multiple of 32 in 32..1024");
     FAULT(AT_GROUP, chunk->group_batches != fp_group_batches(chunk->batch_codes),
           "the group size does not follow from the batch size");
@@ -128,18 +133,21 @@ static const char *coded_fault(const fp_chunk *chunk, uint64_t dictionaries, uin
           "the codes by length do not add up to the decoded bytes");
     uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes);
     FAULT(AT_LARGEST,
-          chunk->largest_batch > 16 * chunk->batch_codes || chunk->largest_batch > chunk->decoded_bytes ||
+          chunk->largest_batch > 16 * chunk->batch_codes ||
+              chunk->largest_batch > chunk->decoded_bytes ||
               chunk->largest_batch * batches < chunk->decoded_bytes,
           "the largest batch does not fit the decoded bytes");
     return NULL;
 }
 
 /* Section sizes follow from the counts, offsets from the sizes. `bits` is the code width. */
-static const char *section_fault(const fp_chunk *chunk, uint32_t alignment, uint32_t bits, uint32_t *where) {
+static const char *section_fault(const fp_chunk *chunk, uint32_t alignment, uint32_t bits,
+                                 uint32_t *where) {
     uint64_t blocks = (chunk->rows + FP_LENGTH_BLOCK - 1) / FP_LENGTH_BLOCK;
     uint64_t lengths = chunk->sections[FP_SECTION_LENGTHS].size;
     uint64_t expected[FP_SECTIONS] = {
-        [FP_SECTION_CODES] = chunk->coded ? fp_packed_size(chunk->codes, bits) : chunk->decoded_bytes,
+        [FP_SECTION_CODES] =
+            chunk->coded ? fp_packed_size(chunk->codes, bits) : chunk->decoded_bytes,
         [FP_SECTION_SIDECAR] = chunk->coded ? fp_sidecar_size(chunk->codes, chunk->batch_codes) : 0,
         [FP_SECTION_LENGTHS] = lengths,
         [FP_SECTION_VALIDITY] = chunk->has_validity ? (chunk->rows + 7) / 8 : 0};
@@ -156,19 +164,21 @@ static const char *section_fault(const fp_chunk *chunk, uint32_t alignment, uint
     fp_chunk_layout(&expected_layout, alignment);
     for (uint32_t i = 0; i < FP_SECTIONS; i++) {
         const fp_section *section = &chunk->sections[i];
-        FAULT(AT_SECTIONS + i * SECTION_ENTRY, section->offset != expected_layout.sections[i].offset,
+        FAULT(AT_SECTIONS + i * SECTION_ENTRY,
+              section->offset != expected_layout.sections[i].offset,
               "a section does not lie where it should");
         FAULT(AT_SECTIONS + i * SECTION_ENTRY + 16, !section->size && section->checksum,
               "an empty section has a checksum");
     }
-    FAULT(AT_BLOCK_SIZE, chunk->block_bytes != expected_layout.block_bytes, "the block has a wrong size");
+    FAULT(AT_BLOCK_SIZE, chunk->block_bytes != expected_layout.block_bytes,
+          "the block has a wrong size");
     return NULL;
 }
 #undef FAULT
 
 fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position, uint32_t alignment,
-                                     const uint32_t *code_bits_of, uint64_t dictionaries, fp_chunk *chunk,
-                                     fastpair_error *error) {
+                                     const uint32_t *code_bits_of, uint64_t dictionaries,
+                                     fp_chunk *chunk, fastpair_error *error) {
     *chunk = (fp_chunk){.position = position,
                         .block_bytes = fp_load64(header + AT_BLOCK_SIZE),
                         .coded = header[AT_ENCODING] == 1,
@@ -184,14 +194,18 @@ fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position, u
     for (int i = 0; i < 16; i++) chunk->by_length[i] = fp_load64(header + AT_BY_LENGTH + i * 8);
     for (int i = 0; i < FP_SECTIONS; i++) {
         const uint8_t *entry = header + AT_SECTIONS + i * SECTION_ENTRY;
-        chunk->sections[i] = (fp_section){fp_load64(entry), fp_load64(entry + 8), fp_load64(entry + 16)};
+        chunk->sections[i] =
+            (fp_section){fp_load64(entry), fp_load64(entry + 8), fp_load64(entry + 16)};
     }
     uint32_t where = 0;
     const char *fault = common_fault(header, chunk, &where);
-    if (!fault) fault = chunk->coded ? coded_fault(chunk, dictionaries, &where) : stored_fault(chunk, &where);
     if (!fault)
-        fault = section_fault(chunk, alignment, chunk->coded ? code_bits_of[chunk->dictionary] : 0, &where);
+        fault =
+            chunk->coded ? coded_fault(chunk, dictionaries, &where) : stored_fault(chunk, &where);
+    if (!fault)
+        fault = section_fault(chunk, alignment, chunk->coded ? code_bits_of[chunk->dictionary] : 0,
+                              &where);
     if (!fault) return FASTPAIR_OK;
-    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + where, "chunk at offset %" PRIu64 ": %s",
-                   position, fault);
+    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + where,
+                   "chunk at offset %" PRIu64 ": %s", position, fault);
 }

@@ -40,11 +40,12 @@ void fp_chunk_write_header(const fp_chunk *chunk, uint8_t *header);
  * layout, counts that add up, sizes that follow from the counts. `code_bits_of` gives a dictionary's code width
  * (index below `dictionaries`). Sections themselves are not read, and need not be in memory. */
 fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position, uint32_t alignment,
-                                     const uint32_t *code_bits_of, uint64_t dictionaries, fp_chunk *chunk,
-                                     fastpair_error *error);
+                                     const uint32_t *code_bits_of, uint64_t dictionaries,
+                                     fp_chunk *chunk, fastpair_error *error);
 
 /* Pointer to a section, given the block's first byte. */
-static inline const uint8_t *fp_chunk_section(const fp_chunk *chunk, const uint8_t *block, int which) {
+static inline const uint8_t *fp_chunk_section(const fp_chunk *chunk, const uint8_t *block,
+                                              int which) {
     return block + chunk->sections[which].offset;
 }
 

@@ -17,11 +17,11 @@ int fp_all_zero(const uint8_t *bytes, uint64_t size) {
     return !seen;
 }
 
-fastpair_status fp_chunk_fault(const fp_chunk_view *view, int section, uint64_t offset, const char *what,
-                               fastpair_error *error) {
+fastpair_status fp_chunk_fault(const fp_chunk_view *view, int section, uint64_t offset,
+                               const char *what, fastpair_error *error) {
     uint64_t where = view->chunk->position + view->chunk->sections[section].offset + offset;
-    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, where, "chunk %" PRIu64 ": %s (offset %" PRIu64 ")",
-                   view->number, what, where);
+    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, where,
+                   "chunk %" PRIu64 ": %s (offset %" PRIu64 ")", view->number, what, where);
 }
 
 fastpair_status fp_chunk_verify_checksums(const fp_chunk_view *view, fastpair_error *error) {
@@ -54,7 +54,8 @@ static sidecar sidecar_of(const fp_chunk_view *view) {
 }
 
 static uint64_t batch_start(const sidecar *s, uint64_t batch) {
-    return batch == s->batches ? s->end : fp_sidecar_position(s->section, s->batches, s->group, batch);
+    return batch == s->batches ? s->end
+                               : fp_sidecar_position(s->section, s->batches, s->group, batch);
 }
 
 /* The last batch that begins at or before `position`, or batch 0. In any section whatever, the result k has
@@ -72,12 +73,13 @@ static uint64_t find_batch(const sidecar *s, uint64_t position) {
 }
 
 static fastpair_status sidecar_fault(const fp_chunk_view *view, fastpair_error *error) {
-    return fp_chunk_fault(view, FP_SECTION_SIDECAR, 0, "sidecar positions contradict each other", error);
+    return fp_chunk_fault(view, FP_SECTION_SIDECAR, 0, "sidecar positions contradict each other",
+                          error);
 }
 
 /* Decodes batches first .. last, which must give exactly `size` bytes. */
-static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first, uint64_t last, uint8_t *out,
-                                      uint64_t size, fastpair_error *error) {
+static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first, uint64_t last,
+                                      uint8_t *out, uint64_t size, fastpair_error *error) {
     const fp_chunk *chunk = view->chunk;
     const fp_section *codes = &chunk->sections[FP_SECTION_CODES];
     uint64_t begin = first * chunk->batch_codes, end = last * chunk->batch_codes;
@@ -86,19 +88,21 @@ static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first,
                         end - begin, out, size) != size)
         return fp_chunk_fault(
             view, FP_SECTION_CODES, 0,
-            "codes are not in the dictionary or do not decode to the size the sidecar gives", error);
+            "codes are not in the dictionary or do not decode to the size the sidecar gives",
+            error);
     return FASTPAIR_OK;
 }
 
 /* Copies chunk bytes from .. to, which lie in the batch, decoding it if it is not the one in the cache. */
 static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar *s, uint64_t batch,
-                                       uint64_t from, uint64_t to, uint8_t *out, fp_batch_cache *cache,
-                                       fastpair_error *error) {
+                                       uint64_t from, uint64_t to, uint8_t *out,
+                                       fp_batch_cache *cache, fastpair_error *error) {
     uint64_t start = batch_start(s, batch), end = batch_start(s, batch + 1);
     if (from < start || to > end || end > s->end || end - start > FP_LARGEST_BATCH)
         return sidecar_fault(view, error);
     fp_batch_cache_empty(cache);
-    fastpair_status status = decode_batches(view, batch, batch + 1, cache->bytes, end - start, error);
+    fastpair_status status =
+        decode_batches(view, batch, batch + 1, cache->bytes, end - start, error);
     if (status) return status;
     cache->chunk = view->chunk;
     cache->start = start;
@@ -107,11 +111,12 @@ static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar 
     return FASTPAIR_OK;
 }
 
-fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, uint64_t to, uint8_t *out,
-                                      fp_batch_cache *cache, fastpair_error *error) {
+fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, uint64_t to,
+                                      uint8_t *out, fp_batch_cache *cache, fastpair_error *error) {
     if (from >= to) return FASTPAIR_OK;
     if (!view->chunk->coded) {
-        memcpy(out, fp_chunk_section(view->chunk, view->block, FP_SECTION_CODES) + from, (size_t)(to - from));
+        memcpy(out, fp_chunk_section(view->chunk, view->block, FP_SECTION_CODES) + from,
+               (size_t)(to - from));
         return FASTPAIR_OK;
     }
     if (cache->chunk == view->chunk && from >= cache->start && from < cache->end) {
@@ -135,7 +140,8 @@ fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, 
         first++;
     }
     /* `from` is where batch `first` begins. */
-    uint64_t last = to == s.end ? s.batches : find_batch(&s, to), last_start = batch_start(&s, last);
+    uint64_t last = to == s.end ? s.batches : find_batch(&s, to),
+             last_start = batch_start(&s, last);
     if (last < first || last_start < from || last_start > to) return sidecar_fault(view, error);
     if (last > first) {
         fastpair_status status = decode_batches(view, first, last, out, last_start - from, error);
@@ -151,7 +157,8 @@ fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, 
 fastpair_status fp_chunk_next_batch(const fp_chunk_view *view, uint64_t position, uint64_t *start,
                                     fastpair_error *error) {
     *start = position;
-    if (!view->chunk->coded || position == 0 || position >= view->chunk->decoded_bytes) return FASTPAIR_OK;
+    if (!view->chunk->coded || position == 0 || position >= view->chunk->decoded_bytes)
+        return FASTPAIR_OK;
     sidecar s = sidecar_of(view);
     uint64_t batch = find_batch(&s, position - 1);
     uint64_t before = batch_start(&s, batch), next = batch_start(&s, batch + 1);
@@ -163,7 +170,8 @@ fastpair_status fp_chunk_next_batch(const fp_chunk_view *view, uint64_t position
 
 /* ---------------------------------------------------------------- rows */
 
-static fastpair_status lengths_fault(const fp_chunk_view *view, uint64_t block, fastpair_error *error) {
+static fastpair_status lengths_fault(const fp_chunk_view *view, uint64_t block,
+                                     fastpair_error *error) {
     return fp_chunk_fault(view, FP_SECTION_LENGTHS, block * FP_LENGTH_ENTRY,
                           "row lengths contradict each other or the decoded size", error);
 }
@@ -178,10 +186,10 @@ static uint64_t block_end(const fp_chunk_view *view, uint64_t block) {
 fastpair_status fp_chunk_row_starts(const fp_chunk_view *view, uint64_t block, uint64_t *starts,
                                     uint32_t *rows, fastpair_error *error) {
     const fp_section *lengths = &view->chunk->sections[FP_SECTION_LENGTHS];
-    uint32_t count =
-        fp_lengths_block(view->block + lengths->offset, lengths->size, view->chunk->rows, block, starts);
-    if (count == UINT32_MAX || (block == 0 && starts[0] != 0) || starts[count] != block_end(view, block) ||
-        starts[count] > view->chunk->decoded_bytes)
+    uint32_t count = fp_lengths_block(view->block + lengths->offset, lengths->size,
+                                      view->chunk->rows, block, starts);
+    if (count == UINT32_MAX || (block == 0 && starts[0] != 0) ||
+        starts[count] != block_end(view, block) || starts[count] > view->chunk->decoded_bytes)
         return lengths_fault(view, block, error);
     *rows = count;
     return FASTPAIR_OK;
@@ -191,12 +199,12 @@ fastpair_status fp_chunk_row(const fp_chunk_view *view, uint64_t row, uint64_t *
                              fastpair_error *error) {
     const fp_section *lengths = &view->chunk->sections[FP_SECTION_LENGTHS];
     uint64_t block = row / FP_LENGTH_BLOCK, start = 0;
-    uint64_t length =
-        fp_lengths_row(view->block + lengths->offset, lengths->size, view->chunk->rows, row, &start);
+    uint64_t length = fp_lengths_row(view->block + lengths->offset, lengths->size,
+                                     view->chunk->rows, row, &start);
     int last = row + 1 == view->chunk->rows || (row + 1) % FP_LENGTH_BLOCK == 0;
     /* A length that is no error is below 2^33 and a start below 2^41: the sum fits. */
-    if (length == UINT64_MAX || start + length > view->chunk->decoded_bytes || (row == 0 && start != 0) ||
-        (last && start + length != block_end(view, block)))
+    if (length == UINT64_MAX || start + length > view->chunk->decoded_bytes ||
+        (row == 0 && start != 0) || (last && start + length != block_end(view, block)))
         return lengths_fault(view, block, error);
     *from = start;
     *to = start + length;

@@ -30,7 +30,8 @@ typedef struct fp_batch_cache {
 } fp_batch_cache;
 
 static inline void fp_batch_cache_empty(fp_batch_cache *cache) {
-    cache->chunk = NULL; /* the bytes are left alone: 16 KiB need not be cleared for one short row */
+    cache->chunk =
+        NULL; /* the bytes are left alone: 16 KiB need not be cleared for one short row */
     cache->start = cache->end = 0;
 }
 
@@ -39,16 +40,16 @@ int fp_all_zero(const uint8_t *bytes, uint64_t size);
 
 /* CORRUPT, with chunk number and file offset in the message. `section` is an FP_SECTION_ constant, `offset` counts
  * from the section's first byte. */
-fastpair_status fp_chunk_fault(const fp_chunk_view *view, int section, uint64_t offset, const char *what,
-                               fastpair_error *error);
+fastpair_status fp_chunk_fault(const fp_chunk_view *view, int section, uint64_t offset,
+                               const char *what, fastpair_error *error);
 
 /* Compares every section with its checksum. */
 fastpair_status fp_chunk_verify_checksums(const fp_chunk_view *view, fastpair_error *error);
 
 /* Decodes chunk bytes from .. to (at most decoded_bytes) to out[0 .. to - from). Batches that are wanted in part go
  * through the cache. */
-fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, uint64_t to, uint8_t *out,
-                                      fp_batch_cache *cache, fastpair_error *error);
+fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, uint64_t to,
+                                      uint8_t *out, fp_batch_cache *cache, fastpair_error *error);
 
 /* The first batch start at or behind `position` (decoded_bytes if there is none), to cut work where no batch is
  * decoded twice. At most FP_LARGEST_BATCH behind `position`, or the sidecar is found corrupt. For stored chunks
@@ -72,7 +73,8 @@ fastpair_status fp_chunk_row_start(const fp_chunk_view *view, uint64_t row, uint
 /* 1 if the row is null. */
 static inline int fp_chunk_row_is_null(const fp_chunk_view *view, uint64_t row) {
     if (!view->chunk->has_validity) return 0;
-    return !(fp_chunk_section(view->chunk, view->block, FP_SECTION_VALIDITY)[row / 8] >> (row % 8) & 1);
+    return !(fp_chunk_section(view->chunk, view->block, FP_SECTION_VALIDITY)[row / 8] >> (row % 8) &
+             1);
 }
 
 /* Counts the nulls among rows first .. first + count. Where `out` is not NULL, also sets the bits of valid rows from

@@ -21,8 +21,9 @@ fastpair_status fp_check_threads(uint32_t threads, fastpair_error *error) {
                    "threads is %" PRIu32 "; the most is %u", threads, FP_MAX_THREADS);
 }
 
-fastpair_status fp_open_options_resolve(const fastpair_open_options *options, fastpair_allocator *allocator,
-                                        fp_cpu_level *level, fastpair_error *error) {
+fastpair_status fp_open_options_resolve(const fastpair_open_options *options,
+                                        fastpair_allocator *allocator, fp_cpu_level *level,
+                                        fastpair_error *error) {
     fastpair_open_options given;
     fastpair_status status = fp_options_copy(options, &given, sizeof given, error);
     if (!status) status = fp_allocator_resolve(&given.allocator, allocator, error);
@@ -34,7 +35,8 @@ fastpair_status fp_open_options_resolve(const fastpair_open_options *options, fa
     /* Checked here too, so that a column without dictionaries refuses what others refuse. */
     if (*level > fp_cpu_detect())
         return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
-                       "this CPU lacks the instructions of cpu_level %" PRIu32 "; use 0", given.cpu_level);
+                       "this CPU lacks the instructions of cpu_level %" PRIu32 "; use 0",
+                       given.cpu_level);
     return FASTPAIR_OK;
 }
 
@@ -60,15 +62,17 @@ void fp_column_dict_close(fp_column_dict *dictionary, const fastpair_allocator *
 }
 
 /* What fp_dict_read leaves alone: the gaps of the block. */
-static fastpair_status check_dict_gaps(const fp_dict *dict, const uint8_t *block, uint32_t alignment,
-                                       uint64_t position, fastpair_error *error) {
+static fastpair_status check_dict_gaps(const fp_dict *dict, const uint8_t *block,
+                                       uint32_t alignment, uint64_t position,
+                                       fastpair_error *error) {
     uint64_t section = fp_align(FP_DICT_HEADER, alignment);
     uint64_t end = section + (uint64_t)dict->run_count * FP_RUN_ENTRY + dict->bytes_size;
     if (fp_all_zero(block + FP_DICT_HEADER, section - FP_DICT_HEADER) &&
         fp_all_zero(block + end, fp_load64(block + 8) - end))
         return FASTPAIR_OK;
     return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position,
-                   "dictionary at offset %" PRIu64 ": the bytes before or behind its tokens are not all zero",
+                   "dictionary at offset %" PRIu64
+                   ": the bytes before or behind its tokens are not all zero",
                    position);
 }
 
@@ -85,13 +89,14 @@ static fastpair_status make_tables(fp_column_dict *dictionary, fp_cpu_level leve
     return status;
 }
 
-fastpair_status fp_column_dict_open(const uint8_t *block, uint64_t available, const fp_file_header *file,
-                                    uint64_t position, uint64_t image_bytes, fp_cpu_level level,
+fastpair_status fp_column_dict_open(const uint8_t *block, uint64_t available,
+                                    const fp_file_header *file, uint64_t position,
+                                    uint64_t image_bytes, fp_cpu_level level,
                                     const fastpair_allocator *allocator, uint64_t *table_bytes,
                                     fp_column_dict *dictionary, fastpair_error *error) {
     *dictionary = (fp_column_dict){0};
-    fastpair_status status =
-        fp_dict_read(block, available, file->alignment, position, allocator, &dictionary->dict, error);
+    fastpair_status status = fp_dict_read(block, available, file->alignment, position, allocator,
+                                          &dictionary->dict, error);
     if (status) return status;
     dictionary->entry = (fp_dict_entry){position, fp_load64(block + 8), 0};
     dictionary->checksum = fp_load64(block + 64);
@@ -110,22 +115,24 @@ fastpair_status fp_column_dict_open(const uint8_t *block, uint64_t available, co
 /* ---------------------------------------------------------------- opening */
 
 /* Reads all blocks in file order. The footer's entries have been checked to tile the file. */
-static fastpair_status read_blocks(fastpair_column *column, const uint8_t *entries, fp_cpu_level level,
-                                   uint32_t *code_bits, fastpair_error *error) {
+static fastpair_status read_blocks(fastpair_column *column, const uint8_t *entries,
+                                   fp_cpu_level level, uint32_t *code_bits, fastpair_error *error) {
     const fp_footer *totals = &column->totals;
     uint64_t dict = 0, chunk = 0, rows = 0, bytes = 0, nulls = 0, codes = 0, table_bytes = 0;
     while (dict < totals->dictionaries || chunk < totals->chunks) {
         fp_dict_entry next = {.position = UINT64_MAX};
         if (dict < totals->dictionaries) next = fp_footer_dict(entries, dict);
-        if (chunk == totals->chunks || next.position < fp_footer_chunk(entries, totals, chunk).position) {
+        if (chunk == totals->chunks ||
+            next.position < fp_footer_chunk(entries, totals, chunk).position) {
             fp_column_dict *dictionary = &column->dictionaries[dict];
-            fastpair_status status = fp_column_dict_open(column->image + next.position, next.block_bytes,
-                                                         &column->file, next.position, column->size, level,
-                                                         &column->allocator, &table_bytes, dictionary, error);
+            fastpair_status status = fp_column_dict_open(
+                column->image + next.position, next.block_bytes, &column->file, next.position,
+                column->size, level, &column->allocator, &table_bytes, dictionary, error);
             if (status) return status;
             if (dictionary->entry.block_bytes != next.block_bytes)
                 return fp_fail(error, FASTPAIR_ERROR_CORRUPT, next.position,
-                               "dictionary %" PRIu64 " (offset %" PRIu64 "): the footer gives another size",
+                               "dictionary %" PRIu64 " (offset %" PRIu64
+                               "): the footer gives another size",
                                dict, next.position);
             dictionary->entry.tokens_in_use = next.tokens_in_use;
             code_bits[dict++] = dictionary->dict.code_bits;
@@ -138,8 +145,9 @@ static fastpair_status read_blocks(fastpair_column *column, const uint8_t *entri
                            "chunk %" PRIu64 " (offset %" PRIu64
                            "): the block is smaller than a chunk's header",
                            chunk, entry.position);
-        fastpair_status status = fp_chunk_read_header(column->image + entry.position, entry.position,
-                                                      column->file.alignment, code_bits, dict, parsed, error);
+        fastpair_status status =
+            fp_chunk_read_header(column->image + entry.position, entry.position,
+                                 column->file.alignment, code_bits, dict, parsed, error);
         if (status) return status;
         if (parsed->block_bytes != entry.block_bytes || parsed->rows != entry.rows ||
             parsed->decoded_bytes != entry.decoded_bytes)
@@ -162,17 +170,20 @@ static fastpair_status read_blocks(fastpair_column *column, const uint8_t *entri
     return FASTPAIR_OK;
 }
 
-static fastpair_status parse_image(fastpair_column *column, fp_cpu_level level, fastpair_error *error) {
+static fastpair_status parse_image(fastpair_column *column, fp_cpu_level level,
+                                   fastpair_error *error) {
     uint64_t size = column->size, footer_at = 0;
     if (size < FP_FILE_HEADER + FP_FOOTER_HEADER + FP_TRAILER)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, 0,
-                       "%" PRIu64 " bytes are too few for a fastpair column, which has at least %u", size,
-                       FP_FILE_HEADER + FP_FOOTER_HEADER + FP_TRAILER);
+                       "%" PRIu64 " bytes are too few for a fastpair column, which has at least %u",
+                       size, FP_FILE_HEADER + FP_FOOTER_HEADER + FP_TRAILER);
     fastpair_status status = fp_file_header_read(column->image, &column->file, error);
     if (!status)
-        status = fp_trailer_read(column->image + size - FP_TRAILER, size, &column->file, &footer_at, error);
+        status = fp_trailer_read(column->image + size - FP_TRAILER, size, &column->file, &footer_at,
+                                 error);
     if (!status)
-        status = fp_footer_read(column->image + footer_at, footer_at, &column->file, &column->totals, error);
+        status = fp_footer_read(column->image + footer_at, footer_at, &column->file,
+                                &column->totals, error);
     if (status) return status;
     fp_footer *totals = &column->totals;
     if (fp_footer_size(totals->dictionaries, totals->chunks) != size - FP_TRAILER - footer_at)
@@ -182,7 +193,8 @@ static fastpair_status parse_image(fastpair_column *column, fp_cpu_level level, 
     const uint8_t *entries = column->image + footer_at + FP_FOOTER_HEADER;
     status = fp_footer_check_entries(entries, footer_at, &column->file, totals, error);
     if (status) return status;
-    if (!fp_all_zero(column->image + FP_FILE_HEADER, fp_first_block(column->file.alignment) - FP_FILE_HEADER))
+    if (!fp_all_zero(column->image + FP_FILE_HEADER,
+                     fp_first_block(column->file.alignment) - FP_FILE_HEADER))
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, FP_FILE_HEADER,
                        "the bytes between the file header and the first block are not all zero");
 
@@ -190,10 +202,13 @@ static fastpair_status parse_image(fastpair_column *column, fp_cpu_level level, 
     column->dictionaries =
         fp_allocate_zero(&column->allocator, totals->dictionaries, sizeof *column->dictionaries);
     column->chunks = fp_allocate(&column->allocator, totals->chunks, sizeof *column->chunks);
-    column->first_row = fp_allocate(&column->allocator, totals->chunks + 1, sizeof *column->first_row);
-    column->first_byte = fp_allocate(&column->allocator, totals->chunks + 1, sizeof *column->first_byte);
+    column->first_row =
+        fp_allocate(&column->allocator, totals->chunks + 1, sizeof *column->first_row);
+    column->first_byte =
+        fp_allocate(&column->allocator, totals->chunks + 1, sizeof *column->first_byte);
     uint32_t *code_bits = fp_allocate(&column->allocator, totals->dictionaries, sizeof *code_bits);
-    if (column->dictionaries && column->chunks && column->first_row && column->first_byte && code_bits)
+    if (column->dictionaries && column->chunks && column->first_row && column->first_byte &&
+        code_bits)
         status = read_blocks(column, entries, level, code_bits, error);
     else
         status = fp_fail_memory(error, totals->chunks * sizeof *column->chunks);
@@ -223,8 +238,9 @@ static fastpair_status open_image(const uint8_t *data, uint64_t size, size_t map
     return FASTPAIR_OK;
 }
 
-fastpair_status fastpair_column_open(const uint8_t *data, uint64_t size, const fastpair_open_options *options,
-                                     fastpair_column **column, fastpair_error *error) {
+fastpair_status fastpair_column_open(const uint8_t *data, uint64_t size,
+                                     const fastpair_open_options *options, fastpair_column **column,
+                                     fastpair_error *error) {
     if (column) *column = NULL;
     if (!column || !data)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
@@ -241,9 +257,11 @@ static const char *path_end(const char *path) {
     return length > 120 ? path + length - 120 : path;
 }
 
-static fastpair_status io_fault(const char *path, const char *what, int code, fastpair_error *error) {
+static fastpair_status io_fault(const char *path, const char *what, int code,
+                                fastpair_error *error) {
     errno = code; /* what %m prints; unlike strerror it is safe among threads */
-    return fp_fail(error, FASTPAIR_ERROR_IO, FASTPAIR_NO_POSITION, "%s: %s: %m", path_end(path), what);
+    return fp_fail(error, FASTPAIR_ERROR_IO, FASTPAIR_NO_POSITION, "%s: %s: %m", path_end(path),
+                   what);
 }
 
 /* Maps a regular file; *data stays NULL for anything else. */
@@ -256,15 +274,17 @@ static fastpair_status map_file(const char *path, const uint8_t **data, uint64_t
     if (fstat(file, &about) != 0) {
         status = io_fault(path, "cannot look at", errno, error);
     } else if (S_ISDIR(about.st_mode)) {
-        status =
-            fp_fail(error, FASTPAIR_ERROR_IO, FASTPAIR_NO_POSITION, "%s: is a directory", path_end(path));
-    } else if (!S_ISREG(about.st_mode)) {
-        status = fp_fail(error, FASTPAIR_ERROR_IO, FASTPAIR_NO_POSITION,
-                         "%s: is no regular file and cannot be mapped; read it with a fastpair_reader",
+        status = fp_fail(error, FASTPAIR_ERROR_IO, FASTPAIR_NO_POSITION, "%s: is a directory",
                          path_end(path));
+    } else if (!S_ISREG(about.st_mode)) {
+        status =
+            fp_fail(error, FASTPAIR_ERROR_IO, FASTPAIR_NO_POSITION,
+                    "%s: is no regular file and cannot be mapped; read it with a fastpair_reader",
+                    path_end(path));
     } else if (about.st_size == 0) {
-        status = fp_fail(error, FASTPAIR_ERROR_CORRUPT, 0,
-                         "%s: the file is empty; a column without rows has 208 bytes", path_end(path));
+        status =
+            fp_fail(error, FASTPAIR_ERROR_CORRUPT, 0,
+                    "%s: the file is empty; a column without rows has 208 bytes", path_end(path));
     } else {
         *size = (uint64_t)about.st_size;
         void *mapping = mmap(NULL, (size_t)*size, PROT_READ, MAP_PRIVATE, file, 0);

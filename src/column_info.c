@@ -8,8 +8,9 @@ fastpair_status fastpair_column_get_info(const fastpair_column *column, fastpair
                                          fastpair_error *error) {
     if (!column || !info || info->struct_size < sizeof info->struct_size ||
         info->struct_size > FP_OPTIONS_LARGEST)
-        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
-                       "fastpair_column_get_info: give a column, and an info whose struct_size is set");
+        return fp_fail(
+            error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+            "fastpair_column_get_info: give a column, and an info whose struct_size is set");
     fastpair_column_info all = {.struct_size = info->struct_size,
                                 .rows = column->totals.rows,
                                 .nulls = column->totals.nulls,
@@ -42,7 +43,8 @@ fastpair_status fastpair_column_get_info(const fastpair_column *column, fastpair
         all.stored_chunks += !chunk->coded;
         if (i == 0) all.batch_codes = chunk->batch_codes;
         if (chunk->largest_batch > all.largest_batch) all.largest_batch = chunk->largest_batch;
-        for (int length = 0; length < 16; length++) all.codes_by_length[length] += chunk->by_length[length];
+        for (int length = 0; length < 16; length++)
+            all.codes_by_length[length] += chunk->by_length[length];
         all.code_bytes += chunk->sections[FP_SECTION_CODES].size;
         all.sidecar_bytes += chunk->sections[FP_SECTION_SIDECAR].size;
         all.length_bytes += chunk->sections[FP_SECTION_LENGTHS].size;

@@ -23,8 +23,9 @@ static int append_to_image(void *context, const void *data, size_t size) {
     return 0;
 }
 
-fastpair_status fastpair_compress(const fastpair_rows *rows, const fastpair_compress_options *options,
-                                  uint8_t **image, uint64_t *image_size, fastpair_error *error) {
+fastpair_status fastpair_compress(const fastpair_rows *rows,
+                                  const fastpair_compress_options *options, uint8_t **image,
+                                  uint64_t *image_size, fastpair_error *error) {
     if (!rows || !image || !image_size)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "rows, image and image_size must not be NULL");
@@ -35,12 +36,15 @@ fastpair_status fastpair_compress(const fastpair_rows *rows, const fastpair_comp
     if (status || (status = fp_rows_check(rows, error))) return status;
     uint64_t column_bytes = rows->rows ? rows->offsets[rows->rows] - rows->offsets[0] : 0;
     fastpair_dictionary *model = NULL;
-    int trains = !settings.dictionary && settings.choice.codec != FASTPAIR_CODEC_STORED && column_bytes;
-    if (trains && (status = fp_model_from_rows(rows, &settings, column_bytes, &model, error))) return status;
+    int trains =
+        !settings.dictionary && settings.choice.codec != FASTPAIR_CODEC_STORED && column_bytes;
+    if (trains && (status = fp_model_from_rows(rows, &settings, column_bytes, &model, error)))
+        return status;
     memory_sink memory = {.allocator = &settings.allocator};
     fastpair_sink sink = {append_to_image, &memory};
     fastpair_writer *writer;
-    if ((status = fp_writer_create(&sink, &settings, column_bytes, model, &writer, error))) return status;
+    if ((status = fp_writer_create(&sink, &settings, column_bytes, model, &writer, error)))
+        return status;
     status = fastpair_writer_append(writer, rows, error);
     if (!status) status = fastpair_writer_finish(writer, error);
     fastpair_writer_close(writer);

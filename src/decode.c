@@ -13,7 +13,8 @@
 fp_cpu_level fp_cpu_detect(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2"))
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
+        !__builtin_cpu_supports("bmi2"))
         return FP_CPU_X86_64;
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
@@ -77,7 +78,8 @@ static int constant_in_classes(const uint8_t *lengths, uint32_t patterns, uint32
 /* Turns lengths by code (there is room for two an entry) into the table that is fastest. Doubled ones gain 0 to 7 % at 12
  * bits and are too large from 14 on. (A length for each class of codes: within 5 % at 15 and 16 bits on a quiet core, up to
  * 20 % slower at 13 to 16 while the core's other thread is busy, also with rows fetched 64 codes early.) */
-static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_t slots, uint32_t row_bytes) {
+static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_t slots,
+                                        uint32_t row_bytes) {
     uint32_t patterns = 1u << bits;
     memset(lengths + slots, (int)FP_BAD_LENGTH(row_bytes), patterns - slots);
     if (row_bytes == 8 || bits <= 8 || bits >= 14) return FP_LENGTH_BY_CODE;
@@ -86,11 +88,14 @@ static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_
 }
 
 /* Entries of the tables of pairs; 0 if there are none. */
-static uint64_t pairs_of(uint32_t bits) { return bits <= FP_MOST_PAIRED_BITS ? 1ull << 2 * bits : 0; }
+static uint64_t pairs_of(uint32_t bits) {
+    return bits <= FP_MOST_PAIRED_BITS ? 1ull << 2 * bits : 0;
+}
 
 /* Makes the tables of pairs, from the first cache line of `space` on. `lengths` are by code. */
 static void fill_pairs(fp_decoder *decoder, const uint8_t *lengths, uint8_t *space) {
-    const uint32_t bits = decoder->code_bits, row_bytes = decoder->row_bytes, slots = decoder->code_slots;
+    const uint32_t bits = decoder->code_bits, row_bytes = decoder->row_bytes,
+                   slots = decoder->code_slots;
     uint8_t *row = space + -(uintptr_t)space % CACHE_LINE,
             *pair_lengths = row + pairs_of(bits) * 2 * row_bytes;
     decoder->pairs = row;
@@ -128,16 +133,17 @@ fastpair_status fp_decoder_create(const fp_dict *dict, fp_cpu_level level,
                                   fastpair_error *error) {
     fp_cpu_level best = fp_cpu_detect();
     if (level > best)
-        return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
-                       "cpu level %d was asked for, but this CPU has only level %d; use 0 for the best",
-                       (int)level, (int)best);
+        return fp_fail(
+            error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+            "cpu level %d was asked for, but this CPU has only level %d; use 0 for the best",
+            (int)level, (int)best);
     if (level == FP_CPU_BEST) level = best;
     /* One block: the struct, the small tables, the rows from a cache line's start on, the lengths; then so for pairs. */
     uint32_t row_bytes = longest_token(dict) <= 8 ? 8 : 16, bits = dict->code_bits;
     uint64_t rows_size = (uint64_t)row_bytes << bits, lengths_size = 2ull << bits;
     uint64_t pairs_size = CACHE_LINE + pairs_of(bits) * (2 * row_bytes + 1);
-    uint64_t size =
-        sizeof(fp_decoder) + sizeof(fp_squeeze) + CACHE_LINE + rows_size + lengths_size + pairs_size;
+    uint64_t size = sizeof(fp_decoder) + sizeof(fp_squeeze) + CACHE_LINE + rows_size +
+                    lengths_size + pairs_size;
     fp_decoder *made = fp_allocate(allocator, size, 1);
     if (!made) return fp_fail_memory(error, size);
     fp_squeeze *squeeze = (fp_squeeze *)(made + 1);
@@ -199,7 +205,8 @@ static int decode_singly(const fp_decoder *decoder, cursor *at, uint64_t to) {
 
 /* Groups that loops may read: the last ones of a section may have too few bytes behind them. */
 static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
-    uint64_t group_bytes = fp_group_bytes(decoder->code_bits), reach = fp_group_reach(decoder->code_bits);
+    uint64_t group_bytes = fp_group_bytes(decoder->code_bits),
+             reach = fp_group_reach(decoder->code_bits);
     uint64_t groups = (at->end - at->code) / FP_DECODE_GROUP;
     uint64_t left = at->packed_size - at->code / FP_DECODE_GROUP * group_bytes;
     if (!groups || left < reach) return 0;
@@ -225,9 +232,10 @@ static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
 
 /* `size` is what the last `groups` groups decoded to, right before `out`. Always inlined, as gcc 12 leaves calls of
  * functions out that do nothing but fetch. */
-static inline __attribute__((always_inline)) void look_up_pages(uint64_t long_token, const uint8_t *out,
-                                                                const uint8_t *out_end, uint64_t size,
-                                                                uint64_t groups) {
+static inline __attribute__((always_inline)) void look_up_pages(uint64_t long_token,
+                                                                const uint8_t *out,
+                                                                const uint8_t *out_end,
+                                                                uint64_t size, uint64_t groups) {
     if (size * 2 < groups * FP_DECODE_GROUP * long_token) return;
     if ((uint64_t)(out_end - out) < AHEAD + size) return;
     const uint8_t *page = out + AHEAD, *end = page + size;
@@ -235,7 +243,8 @@ static inline __attribute__((always_inline)) void look_up_pages(uint64_t long_to
 }
 
 #define ASIDE_GROUPS 16u
-#define ASIDE_BYTES  (ASIDE_GROUPS * FP_DECODE_GROUP * FP_MAX_TOKEN + FP_DECODE_OVERRUN(FP_MAX_TOKEN))
+#define ASIDE_BYTES                                                                                \
+    (ASIDE_GROUPS * FP_DECODE_GROUP * FP_MAX_TOKEN + FP_DECODE_OVERRUN(FP_MAX_TOKEN))
 
 /* `groups` groups, from a multiple of 16 codes on. 0 if a code is bad or does not fit. */
 static int decode_groups(const fp_decoder *decoder, int bulk, cursor *at, uint64_t groups) {
@@ -276,8 +285,9 @@ static int decode_groups(const fp_decoder *decoder, int bulk, cursor *at, uint64
     return 1;
 }
 
-uint64_t fp_decode_codes(const fp_decoder *decoder, int bulk, const uint8_t *packed, uint64_t packed_size,
-                         uint64_t first, uint64_t count, uint8_t *out, uint64_t capacity) {
+uint64_t fp_decode_codes(const fp_decoder *decoder, int bulk, const uint8_t *packed,
+                         uint64_t packed_size, uint64_t first, uint64_t count, uint8_t *out,
+                         uint64_t capacity) {
     if (!count) return 0;
     cursor at = {packed, packed_size, first, first + count, out, out + capacity};
     uint64_t aligned = first + (-first & (FP_DECODE_GROUP - 1));

@@ -42,7 +42,8 @@ const uint8_t *fp_decoder_rows(const fp_decoder *decoder, uint32_t *row_bytes);
  * is not below the dictionary's N or the decoded size would exceed the capacity. Bytes between the decoded size
  * and the capacity are undefined. Fastest when capacity is far above 16 bytes and `first` is a multiple of 32.
  * `bulk` says that this thread decodes FP_BULK_CODES or more now, in this call or in several; the result is the same. */
-uint64_t fp_decode_codes(const fp_decoder *decoder, int bulk, const uint8_t *packed, uint64_t packed_size,
-                         uint64_t first, uint64_t count, uint8_t *out, uint64_t capacity);
+uint64_t fp_decode_codes(const fp_decoder *decoder, int bulk, const uint8_t *packed,
+                         uint64_t packed_size, uint64_t first, uint64_t count, uint8_t *out,
+                         uint64_t capacity);
 
 #endif

@@ -11,17 +11,20 @@
 #include <immintrin.h>
 #include <string.h>
 
-#define FP_TARGET                                                                                            \
-    __attribute__((target("avx2,bmi,bmi2,popcnt,avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2")))
+#define FP_TARGET                                                                                  \
+    __attribute__((target("avx2,bmi,bmi2,popcnt,avx512f,avx512bw,avx512vl,avx512vbmi,"             \
+                          "avx512vbmi2")))
 #define FP_INLINE static inline __attribute__((always_inline)) FP_TARGET
 
 #define BLOCK        64u /* codes */
 #define BLOCK_GROUPS (BLOCK / FP_DECODE_GROUP)
 #define MOST_CLASSES sizeof(((fp_squeeze *)0)->by_class)
 
-void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths, fp_squeeze *tables) {
+void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths,
+                     fp_squeeze *tables) {
     uint32_t shift = fp_squeeze_shift(code_bits);
-    memset(tables->by_class, 0, sizeof tables->by_class); /* the loop loads twice what 6 bits need */
+    memset(tables->by_class, 0,
+           sizeof tables->by_class); /* the loop loads twice what 6 bits need */
     for (uint32_t class = 0; class < 1u << (code_bits - shift); class ++) {
         uint8_t length = lengths[class << shift];
         tables->by_class[class] = row_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
@@ -52,7 +55,9 @@ typedef struct long_block {
 } long_block;
 
 /* Widening a register of codes leaves the fours in this order. */
-FP_INLINE uint32_t wide_of(uint32_t four) { return four / 8 * 32 + four % 2 * 16 + four % 8 / 2 * 4; }
+FP_INLINE uint32_t wide_of(uint32_t four) {
+    return four / 8 * 32 + four % 2 * 16 + four % 8 / 2 * 4;
+}
 
 typedef struct unpacker {
     __m512i places, shifts, code_mask;
@@ -71,11 +76,12 @@ FP_INLINE uint32_t answers_of(uint32_t bits) {
 
 /* What the table has for the classes of 64 codes, a byte each, in the order that packing leaves. Each 128 entries of the
  * table are asked by the lower 7 bits of all classes; the bits above choose between the answers. */
-FP_INLINE __m512i look_up_classes(const unpacker *tables, __m512i low, __m512i high, uint32_t bits) {
+FP_INLINE __m512i look_up_classes(const unpacker *tables, __m512i low, __m512i high,
+                                  uint32_t bits) {
     const uint32_t shift = fp_squeeze_shift(bits), answers = answers_of(bits);
     const uint32_t lower_bits = bits > 8 ? bits - 8 : 0;
-    __m512i highest =
-        _mm512_packus_epi16(_mm512_srli_epi16(low, lower_bits), _mm512_srli_epi16(high, lower_bits));
+    __m512i highest = _mm512_packus_epi16(_mm512_srli_epi16(low, lower_bits),
+                                          _mm512_srli_epi16(high, lower_bits));
     __m512i lower = highest;
     if (shift != lower_bits) {
         __m512i seven_bits = _mm512_set1_epi16(127);
@@ -85,7 +91,8 @@ FP_INLINE __m512i look_up_classes(const unpacker *tables, __m512i low, __m512i h
     __m512i found[MOST_CLASSES / 128];
 #pragma GCC unroll 8
     for (uint32_t i = 0; i < answers; i++)
-        found[i] = _mm512_permutex2var_epi8(tables->by_class[2 * i], lower, tables->by_class[2 * i + 1]);
+        found[i] =
+            _mm512_permutex2var_epi8(tables->by_class[2 * i], lower, tables->by_class[2 * i + 1]);
 #pragma GCC unroll 3
     for (uint32_t left = answers / 2, bit = bits - shift - 8; left; left /= 2, bit--) {
         __mmask64 second = _mm512_movepi8_mask(_mm512_slli_epi16(highest, bit));
@@ -96,7 +103,8 @@ FP_INLINE __m512i look_up_classes(const unpacker *tables, __m512i low, __m512i h
     return found[0];
 }
 
-FP_INLINE void make_short(const unpacker *tables, __m512i low, __m512i high, uint32_t bits, short_block *to) {
+FP_INLINE void make_short(const unpacker *tables, __m512i low, __m512i high, uint32_t bits,
+                          short_block *to) {
     _mm512_store_si512(to->codes, low);
     _mm512_store_si512(to->codes + 32, high);
     _mm512_store_si512(to->keep, look_up_classes(tables, low, high, bits));
@@ -114,7 +122,8 @@ FP_INLINE __m512i long_masks(__m512i lengths) {
     return _mm512_sub_epi16(_mm512_sllv_epi16(one, lengths), one);
 }
 
-FP_INLINE void make_long(const unpacker *tables, __m512i low, __m512i high, uint32_t bits, long_block *to) {
+FP_INLINE void make_long(const unpacker *tables, __m512i low, __m512i high, uint32_t bits,
+                         long_block *to) {
     if (bits < 16) {
         _mm512_store_si512(to->doubled.narrow, _mm512_slli_epi16(low, 1));
         _mm512_store_si512(to->doubled.narrow + 32, _mm512_slli_epi16(high, 1));
@@ -134,8 +143,8 @@ typedef union block {
 } block;
 
 /* Makes one block ready and returns the greater of `greatest` and its codes, lane by lane. */
-FP_INLINE __m512i unpack(const unpacker *tables, const uint8_t *packed, uint32_t bits, uint32_t row_bytes,
-                         __m512i greatest, block *to) {
+FP_INLINE __m512i unpack(const unpacker *tables, const uint8_t *packed, uint32_t bits,
+                         uint32_t row_bytes, __m512i greatest, block *to) {
     __m512i low = unpack_half(tables, packed), high = unpack_half(tables, packed + 4 * bits);
     if (row_bytes == 8)
         make_short(tables, low, high, bits, &to->of_short);
@@ -173,22 +182,24 @@ FP_INLINE uint8_t *squeeze(__m512i joined, uint64_t keep, uint8_t *out) {
     return out + length;
 }
 
-FP_INLINE uint8_t *eight_short(const uint8_t *rows, const short_block *from, uint32_t eight, uint8_t *out) {
+FP_INLINE uint8_t *eight_short(const uint8_t *rows, const short_block *from, uint32_t eight,
+                               uint8_t *out) {
     const uint16_t *codes = from->codes + eight * 8;
     __m256i low = four_rows(rows, codes), high = four_rows(rows, codes + 4);
     __m512i joined = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
     return squeeze(joined, from->keep[keep_of(eight)], out);
 }
 
-FP_INLINE __m256i two_long_rows(const uint8_t *rows, uint64_t first_doubled, uint64_t second_doubled) {
+FP_INLINE __m256i two_long_rows(const uint8_t *rows, uint64_t first_doubled,
+                                uint64_t second_doubled) {
     __m128i first = _mm_load_si128((const void *)(rows + first_doubled * 8));
     __m128i second = _mm_load_si128((const void *)(rows + second_doubled * 8));
     return _mm256_mask_broadcast_i32x4(_mm256_castsi128_si256(first), 0xf0, second);
 }
 
 /* The fields are had as in four_rows. */
-FP_INLINE uint8_t *four_long(const uint8_t *rows, const long_block *from, uint32_t four, uint32_t bits,
-                             uint8_t *out) {
+FP_INLINE uint8_t *four_long(const uint8_t *rows, const long_block *from, uint32_t four,
+                             uint32_t bits, uint8_t *out) {
     __m256i low, high;
     if (bits < 16) {
         const uint16_t *doubled = from->doubled.narrow + four * 4;
@@ -219,15 +230,16 @@ FP_INLINE uint64_t readable_blocks(const fp_decode_run *run, uint32_t bits) {
     return blocks < readable ? blocks : readable;
 }
 
-FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits,
-                                  uint32_t row_bytes) {
+FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run *run,
+                                  uint32_t bits, uint32_t row_bytes) {
     const fp_squeeze *from = decoder->squeeze;
     unpacker tables = {.places = _mm512_loadu_si512(from->places),
                        .shifts = _mm512_loadu_si512(from->shifts),
                        .code_mask = _mm512_set1_epi16((short)((1u << bits) - 1))};
     const uint32_t registers = 2 * answers_of(bits);
 #pragma GCC unroll 16
-    for (uint32_t i = 0; i < registers; i++) tables.by_class[i] = _mm512_loadu_si512(from->by_class + 64 * i);
+    for (uint32_t i = 0; i < registers; i++)
+        tables.by_class[i] = _mm512_loadu_si512(from->by_class + 64 * i);
     const uint8_t *rows = decoder->rows;
     const uint32_t stores = BLOCK * row_bytes / 64;
     const uint64_t ahead = run->ahead;
@@ -240,7 +252,8 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
     for (uint32_t now = 0; left; left--, now ^= 1) {
         rest.packed += 8 * bits;
         rest.groups -= BLOCK_GROUPS;
-        if (left > 1) greatest = unpack(&tables, rest.packed, bits, row_bytes, greatest, &ready[now ^ 1]);
+        if (left > 1)
+            greatest = unpack(&tables, rest.packed, bits, row_bytes, greatest, &ready[now ^ 1]);
 #pragma GCC unroll 16
         for (uint32_t n = 0; n < stores; n++) {
             __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 3);
@@ -254,8 +267,8 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
     return rest.groups ? fp_decode_loop_avx2(decoder, &rest) : out;
 }
 
-#define SQUEEZE(width)                                                                                       \
-    (decoder->row_bytes == 8 ? squeeze_blocks(decoder, run, width, 8)                                        \
+#define SQUEEZE(width)                                                                             \
+    (decoder->row_bytes == 8 ? squeeze_blocks(decoder, run, width, 8)                              \
                              : squeeze_blocks(decoder, run, width, 16))
 
 FP_TARGET uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run) {

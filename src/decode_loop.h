@@ -23,10 +23,12 @@ FP_LOOP_INLINE void fetch(const uint8_t *from, uint64_t ahead) {
 /* In all of these, `bits`, `row_bytes` and `lookup` are constants once everything is inlined. */
 
 /* The code is the field of `word` at `shift`. */
-FP_LOOP_INLINE uint8_t *one_token(const fp_decoder *tables, uint64_t word, uint32_t shift, uint8_t *out,
-                                  uint32_t bits, uint32_t row_bytes, fp_length_lookup lookup) {
-    uint64_t mask = (1ull << bits) - 1,
-             length; /* which is loaded before the store, as compilers think that it could change it */
+FP_LOOP_INLINE uint8_t *one_token(const fp_decoder *tables, uint64_t word, uint32_t shift,
+                                  uint8_t *out, uint32_t bits, uint32_t row_bytes,
+                                  fp_length_lookup lookup) {
+    uint64_t
+        mask = (1ull << bits) - 1,
+        length; /* which is loaded before the store, as compilers think that it could change it */
     if (lookup == FP_LENGTH_BY_DOUBLE) {
         uint64_t doubled = (shift ? FP_LOOP_FIELD(word, shift - 1) : word << 1) & mask << 1;
         length = tables->lengths[doubled];
@@ -40,8 +42,9 @@ FP_LOOP_INLINE uint8_t *one_token(const fp_decoder *tables, uint64_t word, uint3
 }
 
 /* Four codes of one word, the first at bit `shift`. */
-FP_LOOP_INLINE uint8_t *four_tokens(const fp_decoder *tables, uint64_t word, uint32_t shift, uint8_t *out,
-                                    uint32_t bits, uint32_t row_bytes, fp_length_lookup lookup) {
+FP_LOOP_INLINE uint8_t *four_tokens(const fp_decoder *tables, uint64_t word, uint32_t shift,
+                                    uint8_t *out, uint32_t bits, uint32_t row_bytes,
+                                    fp_length_lookup lookup) {
     out = one_token(tables, word, shift, out, bits, row_bytes, lookup);
     out = one_token(tables, word, shift + bits, out, bits, row_bytes, lookup);
     out = one_token(tables, word, shift + 2 * bits, out, bits, row_bytes, lookup);
@@ -59,8 +62,8 @@ FP_LOOP_INLINE uint8_t *eight_tokens(const fp_decoder *tables, const uint8_t *pa
     return four_tokens(tables, high, bits % 2 * 4, out, bits, row_bytes, lookup);
 }
 
-FP_LOOP_INLINE uint8_t *wide_groups(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits,
-                                    uint32_t row_bytes, fp_length_lookup lookup) {
+FP_LOOP_INLINE uint8_t *wide_groups(const fp_decoder *decoder, const fp_decode_run *run,
+                                    uint32_t bits, uint32_t row_bytes, fp_length_lookup lookup) {
     const fp_decoder tables = *decoder; /* a copy, which no store can change */
     const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
     const uint64_t ahead = run->ahead;
@@ -75,8 +78,8 @@ FP_LOOP_INLINE uint8_t *wide_groups(const fp_decoder *decoder, const fp_decode_r
 }
 
 /* Two codes, the first at bit `shift`, by the tables of pairs. */
-FP_LOOP_INLINE uint8_t *two_tokens(const fp_decoder *tables, uint64_t word, uint32_t shift, uint8_t *out,
-                                   uint32_t bits, uint32_t row_bytes) {
+FP_LOOP_INLINE uint8_t *two_tokens(const fp_decoder *tables, uint64_t word, uint32_t shift,
+                                   uint8_t *out, uint32_t bits, uint32_t row_bytes) {
     uint64_t pair = FP_LOOP_FIELD(word, shift) & ((1ull << 2 * bits) - 1);
     const uint8_t *row = tables->pairs + pair * 2 * row_bytes;
     uint64_t length = tables->pair_lengths[pair];
@@ -91,8 +94,8 @@ FP_LOOP_INLINE uint8_t *two_tokens(const fp_decoder *tables, uint64_t word, uint
 }
 
 /* Widths up to 8, which only small dictionaries have: eight codes are one word. */
-FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode_run *run, uint32_t bits,
-                                      uint32_t row_bytes) {
+FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode_run *run,
+                                      uint32_t bits, uint32_t row_bytes) {
     const int paired = bits <= FP_MOST_PAIRED_BITS;
     const fp_decoder tables = *decoder;
     const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
@@ -107,7 +110,8 @@ FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode
 #pragma GCC unroll 8
             for (uint32_t i = 0; i < 8; i += paired ? 2 : 1)
                 out = paired ? two_tokens(&tables, word, i * bits, out, bits, row_bytes)
-                             : one_token(&tables, word, i * bits, out, bits, row_bytes, FP_LENGTH_BY_CODE);
+                             : one_token(&tables, word, i * bits, out, bits, row_bytes,
+                                         FP_LENGTH_BY_CODE);
         }
         if (out > longest_end) return NULL;
     }
@@ -115,7 +119,7 @@ FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode
 }
 
 /* One copy of the loop for each width and each kind of tables that fp_decoder_create makes. */
-#define FP_LOOP_CASE(width, row_bytes, lookup)                                                               \
+#define FP_LOOP_CASE(width, row_bytes, lookup)                                                     \
     case width: return wide_groups(decoder, run, width, row_bytes, lookup)
 
 FP_LOOP_INLINE uint8_t *small_dictionary(const fp_decoder *decoder, const fp_decode_run *run,

@@ -65,10 +65,11 @@ static inline uint32_t fp_squeeze_shift(uint32_t code_bits) {
 struct fp_decoder {
     fp_decode_loop *loop;
     fp_decode_loop *bulk_loop; /* for many codes in a row; `loop` if none is better */
-    const uint8_t *rows;       /* 2^b rows of row_bytes, zero-padded, from the start of a cache line on */
+    const uint8_t *rows; /* 2^b rows of row_bytes, zero-padded, from the start of a cache line on */
     const uint8_t *lengths;    /* as `lookup` says */
     const fp_squeeze *squeeze; /* NULL if there are none */
-    const uint8_t *pairs; /* by second code << b | first: 2 * row_bytes, both tokens, zero-padded; or NULL */
+    const uint8_t
+        *pairs; /* by second code << b | first: 2 * row_bytes, both tokens, zero-padded; or NULL */
     const uint8_t *pair_lengths; /* of both tokens, or FP_BAD_PAIR_LENGTH if a code is bad */
     uint32_t code_bits;
     uint32_t code_slots; /* N */
@@ -80,7 +81,9 @@ static inline uint32_t fp_length_of(const fp_decoder *decoder, uint32_t code) {
     return decoder->lengths[decoder->lookup == FP_LENGTH_BY_DOUBLE ? 2 * code : code];
 }
 
-static inline uint32_t fp_group_bytes(uint32_t code_bits) { return code_bits * (FP_DECODE_GROUP / 8); }
+static inline uint32_t fp_group_bytes(uint32_t code_bits) {
+    return code_bits * (FP_DECODE_GROUP / 8);
+}
 
 /* Eight codes are read as two 8-byte words, the second from the fifth code's first byte on; as one if that will do. */
 static inline uint32_t fp_group_reach(uint32_t code_bits) {
@@ -94,7 +97,8 @@ uint8_t *fp_decode_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run
 /* Only for decoders that have fp_squeeze tables: more than FP_MOST_PAIRED_BITS, and a class of codes by fp_squeeze_shift has
  * tokens of one length. `lengths` is by code. */
 uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run);
-void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths, fp_squeeze *tables);
+void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths,
+                     fp_squeeze *tables);
 #endif
 
 #endif

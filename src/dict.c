@@ -88,7 +88,8 @@ static int mark_cold(ranked *list, uint32_t count, uint32_t hot_codes) {
         near += list[i].near;
         codes += list[i].count;
     }
-    if (hot_codes == FASTPAIR_NO_HOT_CODES || hot_codes >= count || (!hot_codes && near <= NEAR_BYTES))
+    if (hot_codes == FASTPAIR_NO_HOT_CODES || hot_codes >= count ||
+        (!hot_codes && near <= NEAR_BYTES))
         return 0;
     qsort(list, count, sizeof *list, hot_codes ? by_frequency : by_density);
     if (hot_codes)
@@ -167,13 +168,14 @@ static void spread_over_banks(const fp_dict *dict, ranked *list, neighbours *pla
 
 fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, int only_used,
                               uint32_t hot_codes, fastpair_codec codec, uint64_t seed,
-                              const fastpair_allocator *allocator, fp_dict *dict, uint32_t *code_of_id,
-                              fastpair_error *error) {
+                              const fastpair_allocator *allocator, fp_dict *dict,
+                              uint32_t *code_of_id, fastpair_error *error) {
     *dict = (fp_dict){.codec = codec, .max_token = tokens->max_token, .order = 1, .seed = seed};
     ranked *list = fp_allocate(allocator, tokens->count, sizeof *list);
     /* A hot and a cold run for each length is the most there can be. */
     dict->runs = fp_allocate(allocator, 2 * FP_MAX_TOKEN, sizeof *dict->runs);
-    neighbours *places = fp_allocate(allocator, tokens->count / BANKS + 2 * 2 * FP_MAX_TOKEN, sizeof *places);
+    neighbours *places =
+        fp_allocate(allocator, tokens->count / BANKS + 2 * 2 * FP_MAX_TOKEN, sizeof *places);
     if (!list || !dict->runs || !places) {
         fp_release(allocator, list);
         fp_release(allocator, places);

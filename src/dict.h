@@ -44,8 +44,8 @@ static inline int fp_reserves_hot(uint32_t hot_codes, uint32_t code_bits, uint32
  * token must be numbered. */
 fastpair_status fp_dict_order(const fp_tokens *tokens, const uint64_t *counts, int only_used,
                               uint32_t hot_codes, fastpair_codec codec, uint64_t seed,
-                              const fastpair_allocator *allocator, fp_dict *dict, uint32_t *code_of_id,
-                              fastpair_error *error);
+                              const fastpair_allocator *allocator, fp_dict *dict,
+                              uint32_t *code_of_id, fastpair_error *error);
 void fp_dict_free(fp_dict *dict, const fastpair_allocator *allocator);
 
 /* The dictionary block of docs/format.md: its size for an alignment, and its bytes. */
@@ -54,8 +54,9 @@ void fp_dict_write(const fp_dict *dict, uint32_t alignment, uint8_t *block);
 
 /* Parses a block from untrusted bytes with every check of section 2; `position` is the block's file offset, for
  * messages. `size` is how many bytes are there; the block must fit. */
-fastpair_status fp_dict_read(const uint8_t *block, uint64_t size, uint32_t alignment, uint64_t position,
-                             const fastpair_allocator *allocator, fp_dict *dict, fastpair_error *error);
+fastpair_status fp_dict_read(const uint8_t *block, uint64_t size, uint32_t alignment,
+                             uint64_t position, const fastpair_allocator *allocator, fp_dict *dict,
+                             fastpair_error *error);
 
 /* Expands to 2^b fat rows: row c is code c's token zero-padded to 16 bytes, lengths[c] its length. Codes of uncovered
  * slots and codes at or above N get the length of the last run before them and zero bytes. Either may be NULL. */

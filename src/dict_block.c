@@ -26,7 +26,8 @@ void fp_dict_write(const fp_dict *dict, uint32_t alignment, uint8_t *block) {
         fp_store16(entry + 4, (uint16_t)(dict->runs[r].count - 1));
         entry[6] = (uint8_t)dict->runs[r].length;
     }
-    memcpy(section + (uint64_t)dict->run_count * FP_RUN_ENTRY, dict->bytes, (size_t)dict->bytes_size);
+    memcpy(section + (uint64_t)dict->run_count * FP_RUN_ENTRY, dict->bytes,
+           (size_t)dict->bytes_size);
 
     fp_store32(block, FP_KIND_DICTIONARY);
     fp_store32(block + 4, FP_DICT_HEADER);
@@ -50,25 +51,30 @@ void fp_dict_write(const fp_dict *dict, uint32_t alignment, uint8_t *block) {
 /* What is wrong with the header's fields, NULL if nothing; *where is the offset in the block. */
 static const char *header_fault(const uint8_t *block, uint64_t *where) {
     static const uint8_t zero[16];
-#define FAULT(offset, condition, text)                                                                       \
-    if (condition) {                                                                                         \
-        *where = (offset);                                                                                   \
-        return (text);                                                                                       \
+#define FAULT(offset, condition, text)                                                             \
+    if (condition) {                                                                               \
+        *where = (offset);                                                                         \
+        return (text);                                                                             \
     }
     FAULT(0, fp_load32(block) != FP_KIND_DICTIONARY, "this is no dictionary block");
     FAULT(4, fp_load32(block + 4) != FP_DICT_HEADER, "the dictionary header has a wrong size");
-    FAULT(88, fp_load64(block + 88) != fp_checksum(block, 88), "the dictionary header's checksum is wrong");
+    FAULT(88, fp_load64(block + 88) != fp_checksum(block, 88),
+          "the dictionary header's checksum is wrong");
     uint32_t bits = block[17], shift = block[20], slots = fp_load32(block + 24);
-    uint32_t tokens = fp_load32(block + 28), hot = fp_load32(block + 32), runs = fp_load32(block + 36);
-    FAULT(16, block[16] != FASTPAIR_CODEC_ONPAIR && block[16] != FASTPAIR_CODEC_FSST12, "unknown codec");
+    uint32_t tokens = fp_load32(block + 28), hot = fp_load32(block + 32),
+             runs = fp_load32(block + 36);
+    FAULT(16, block[16] != FASTPAIR_CODEC_ONPAIR && block[16] != FASTPAIR_CODEC_FSST12,
+          "unknown codec");
     FAULT(17, bits < 1 || bits > 16, "the code width is not in 1..16");
     FAULT(18, block[18] != 8 && block[18] != 16, "the longest token is neither 8 nor 16");
     FAULT(19, block[19] > 1, "unknown code order");
     FAULT(20, block[19] == 0 ? shift != 0 : shift > 15, "the class shift is out of range");
     FAULT(21, memcmp(block + 21, zero, 3) != 0 || memcmp(block + 72, zero, 16) != 0,
           "a dictionary field that must be zero is not");
-    FAULT(24, slots < 1 || slots > 1u << bits, "the number of code slots does not fit the code width");
-    FAULT(17, bits > 1 && slots <= 1u << (bits - 1), "the code width is larger than the slots need");
+    FAULT(24, slots < 1 || slots > 1u << bits,
+          "the number of code slots does not fit the code width");
+    FAULT(17, bits > 1 && slots <= 1u << (bits - 1),
+          "the code width is larger than the slots need");
     FAULT(28, tokens < 1 || tokens > slots, "more tokens than code slots, or none");
     FAULT(32, hot >= slots || (hot && block[19] == 0) || (hot & ((1u << shift) - 1)),
           "the hot part is out of range");
@@ -92,35 +98,41 @@ static const char *run_fault(const fp_dict *dict, const fp_run *run, const fp_ru
     if (run->first_code & (group - 1)) return "a length class does not begin at a group";
     if (run->first_code < dict->hot_slots && run->count > dict->hot_slots - run->first_code)
         return "a run crosses the end of the hot part";
-    int new_part = before && before->first_code < dict->hot_slots && run->first_code >= dict->hot_slots;
-    if (new_part && run->first_code != dict->hot_slots) return "the cold part does not begin where it should";
+    int new_part =
+        before && before->first_code < dict->hot_slots && run->first_code >= dict->hot_slots;
+    if (new_part && run->first_code != dict->hot_slots)
+        return "the cold part does not begin where it should";
     if (before && !new_part && run->length <= before->length) return "length classes do not ascend";
     return NULL;
 }
 
-fastpair_status fp_dict_read(const uint8_t *block, uint64_t size, uint32_t alignment, uint64_t position,
-                             const fastpair_allocator *allocator, fp_dict *dict, fastpair_error *error) {
+fastpair_status fp_dict_read(const uint8_t *block, uint64_t size, uint32_t alignment,
+                             uint64_t position, const fastpair_allocator *allocator, fp_dict *dict,
+                             fastpair_error *error) {
     *dict = (fp_dict){0};
     uint64_t where = 0, offset = fp_align(FP_DICT_HEADER, alignment);
     if (size < FP_DICT_HEADER)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position,
-                       "dictionary at offset %" PRIu64 ": only %" PRIu64 " of its bytes are there", position,
-                       size);
+                       "dictionary at offset %" PRIu64 ": only %" PRIu64 " of its bytes are there",
+                       position, size);
     const char *fault = header_fault(block, &where);
     if (fault)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + where,
                        "dictionary at offset %" PRIu64 ": %s", position, fault);
     uint64_t section = fp_load64(block + 56), runs = fp_load32(block + 36);
     /* Each run entry and each token byte is bounded by 65,536 * (8 + 16), so nothing below overflows. */
-    if (fp_load64(block + 48) != offset || section > (8 + 16) * 65536ull || section < runs * FP_RUN_ENTRY ||
-        fp_load64(block + 8) != fp_align(offset + section, alignment) || fp_load64(block + 8) > size)
+    if (fp_load64(block + 48) != offset || section > (8 + 16) * 65536ull ||
+        section < runs * FP_RUN_ENTRY ||
+        fp_load64(block + 8) != fp_align(offset + section, alignment) ||
+        fp_load64(block + 8) > size)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + 48,
                        "dictionary at offset %" PRIu64 ": its token section does not lie inside it",
                        position);
     const uint8_t *entries = block + offset;
     if (fp_load64(block + 64) != fp_checksum(entries, section))
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + offset,
-                       "dictionary at offset %" PRIu64 ": the tokens' checksum is wrong; the file is damaged",
+                       "dictionary at offset %" PRIu64
+                       ": the tokens' checksum is wrong; the file is damaged",
                        position);
     dict->codec = (fastpair_codec)block[16];
     dict->code_bits = block[17];

@@ -12,7 +12,8 @@ uint64_t fp_job_coded_size(const fp_job *job, uint32_t code_bits, uint32_t batch
     return fp_packed_size(job->codes, code_bits) + fp_sidecar_size(job->codes, batch_codes);
 }
 
-void fp_job_parse(fp_job *job, const fastpair_dictionary *model, const fastpair_allocator *allocator) {
+void fp_job_parse(fp_job *job, const fastpair_dictionary *model,
+                  const fastpair_allocator *allocator) {
     uint64_t bytes = fp_job_bytes(job);
     if (job->counts_capacity < model->tokens.count) {
         fp_release(allocator, job->counts);
@@ -29,7 +30,8 @@ void fp_job_parse(fp_job *job, const fastpair_dictionary *model, const fastpair_
         return;
     }
     memset(job->counts, 0, model->tokens.count * sizeof *job->counts);
-    job->codes = bytes ? fp_parse_rows(model->matcher, job->bytes, job->offsets, job->rows, job->ids) : 0;
+    job->codes =
+        bytes ? fp_parse_rows(model->matcher, job->bytes, job->offsets, job->rows, job->ids) : 0;
     for (uint64_t i = 0; i < job->codes; i++) job->counts[job->ids[i]]++;
     job->status = FASTPAIR_OK;
 }
@@ -55,15 +57,16 @@ static void measure(fp_job *job, const fp_numbering *numbering, uint32_t batch_c
         chunk->codes = job->codes;
         chunk->batch_codes = batch_codes;
         chunk->group_batches = fp_group_batches(batch_codes);
-        chunk->sections[FP_SECTION_CODES].size = fp_packed_size(job->codes, numbering->dict.code_bits);
+        chunk->sections[FP_SECTION_CODES].size =
+            fp_packed_size(job->codes, numbering->dict.code_bits);
         chunk->sections[FP_SECTION_SIDECAR].size = fp_sidecar_size(job->codes, batch_codes);
     }
     chunk->sections[FP_SECTION_LENGTHS].size = fp_lengths_size(job->offsets, job->rows);
     chunk->sections[FP_SECTION_VALIDITY].size = job->nulls ? (job->rows + 7) / 8 : 0;
 }
 
-void fp_job_build(fp_job *job, const fp_numbering *numbering, uint32_t batch_codes, uint32_t alignment,
-                  const fastpair_allocator *allocator) {
+void fp_job_build(fp_job *job, const fp_numbering *numbering, uint32_t batch_codes,
+                  uint32_t alignment, const fastpair_allocator *allocator) {
     fp_chunk *chunk = &job->chunk;
     measure(job, numbering, batch_codes);
     fp_chunk_layout(chunk, alignment);
@@ -85,7 +88,8 @@ void fp_job_build(fp_job *job, const fp_numbering *numbering, uint32_t batch_cod
 
     uint8_t *codes = block + chunk->sections[FP_SECTION_CODES].offset;
     if (job->coded) {
-        for (uint64_t i = 0; i < job->codes; i++) job->ids[i] = (uint16_t)numbering->code_of_id[job->ids[i]];
+        for (uint64_t i = 0; i < job->codes; i++)
+            job->ids[i] = (uint16_t)numbering->code_of_id[job->ids[i]];
         chunk->largest_batch =
             fp_sidecar_write(job->ids, job->codes, numbering->lengths_of_code, batch_codes,
                              block + chunk->sections[FP_SECTION_SIDECAR].offset, chunk->by_length);
@@ -96,7 +100,8 @@ void fp_job_build(fp_job *job, const fp_numbering *numbering, uint32_t batch_cod
     fp_lengths_write(job->offsets, job->rows, block + chunk->sections[FP_SECTION_LENGTHS].offset);
     if (job->nulls) write_validity(job, block + chunk->sections[FP_SECTION_VALIDITY].offset);
     for (int s = 0; s < FP_SECTIONS; s++)
-        chunk->sections[s].checksum = fp_checksum(block + chunk->sections[s].offset, chunk->sections[s].size);
+        chunk->sections[s].checksum =
+            fp_checksum(block + chunk->sections[s].offset, chunk->sections[s].size);
     fp_chunk_write_header(chunk, block);
 }
 

@@ -34,17 +34,20 @@ typedef struct fp_job {
     fastpair_error error;
 } fp_job;
 
-static inline uint64_t fp_job_bytes(const fp_job *job) { return job->offsets[job->rows] - job->offsets[0]; }
+static inline uint64_t fp_job_bytes(const fp_job *job) {
+    return job->offsets[job->rows] - job->offsets[0];
+}
 
 /* Bytes a coded chunk would take for codes and sidecar. */
 uint64_t fp_job_coded_size(const fp_job *job, uint32_t code_bits, uint32_t batch_codes);
 
 /* Parses the rows with a model: fills ids, codes and counts. Sets job->status. */
-void fp_job_parse(fp_job *job, const fastpair_dictionary *model, const fastpair_allocator *allocator);
+void fp_job_parse(fp_job *job, const fastpair_dictionary *model,
+                  const fastpair_allocator *allocator);
 
 /* Builds the block: coded with `numbering`, or stored. Sets job->status. */
-void fp_job_build(fp_job *job, const fp_numbering *numbering, uint32_t batch_codes, uint32_t alignment,
-                  const fastpair_allocator *allocator);
+void fp_job_build(fp_job *job, const fp_numbering *numbering, uint32_t batch_codes,
+                  uint32_t alignment, const fastpair_allocator *allocator);
 
 void fp_job_free(fp_job *job, const fastpair_allocator *allocator);
 

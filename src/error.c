@@ -29,8 +29,8 @@ const char *fastpair_status_text(fastpair_status status) {
     return "unknown status";
 }
 
-void fp_note_failure(fastpair_error *error, fastpair_status status, uint64_t position, const char *format,
-                     ...) {
+void fp_note_failure(fastpair_error *error, fastpair_status status, uint64_t position,
+                     const char *format, ...) {
     if (!error) return;
     error->status = status;
     error->position = position;
@@ -42,5 +42,6 @@ void fp_note_failure(fastpair_error *error, fastpair_status status, uint64_t pos
 
 void fp_note_memory(fastpair_error *error, uint64_t size) {
     fp_note_failure(error, FASTPAIR_ERROR_OUT_OF_MEMORY, FASTPAIR_NO_POSITION,
-                    "could not allocate %" PRIu64 " bytes; use fewer threads or smaller chunks", size);
+                    "could not allocate %" PRIu64 " bytes; use fewer threads or smaller chunks",
+                    size);
 }

@@ -5,18 +5,18 @@
 #include "fastpair.h"
 
 /* Fills *error, if not NULL. */
-void fp_note_failure(fastpair_error *error, fastpair_status status, uint64_t position, const char *format,
-                     ...) __attribute__((format(printf, 4, 5)));
+void fp_note_failure(fastpair_error *error, fastpair_status status, uint64_t position,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 void fp_note_memory(fastpair_error *error, uint64_t size);
 
 /* fp_fail(error, status, position, format, ...) fills *error (if not NULL) and is `status`, so that failures read `return
  * fp_fail(...)`. The message should say what is wrong and, where there is one, the remedy. `position` may be
  * FASTPAIR_NO_POSITION. A macro, so that those who analyse one file at a time see that it is never FASTPAIR_OK. */
-#define fp_fail(error, status, ...)                                                                          \
-    __extension__({                                                                                          \
-        fastpair_status fp_failure = (status);                                                               \
-        fp_note_failure((error), fp_failure, __VA_ARGS__);                                                   \
-        fp_failure;                                                                                          \
+#define fp_fail(error, status, ...)                                                                \
+    __extension__({                                                                                \
+        fastpair_status fp_failure = (status);                                                     \
+        fp_note_failure((error), fp_failure, __VA_ARGS__);                                         \
+        fp_failure;                                                                                \
     })
 
 /* The out-of-memory failure, which every module has. */

@@ -23,19 +23,21 @@ void fp_file_header_write(const fp_file_header *file, uint8_t *out) {
     fp_store64(out + 56, fp_checksum(out, 56));
 }
 
-fastpair_status fp_file_header_read(const uint8_t *in, fp_file_header *file, fastpair_error *error) {
+fastpair_status fp_file_header_read(const uint8_t *in, fp_file_header *file,
+                                    fastpair_error *error) {
     *file = (fp_file_header){fp_load32(in + 12), in[16], in[17]};
     if (memcmp(in, FP_FILE_MAGIC, 8) != 0)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, 0,
                        "this is no fastpair column: its first bytes are others");
     if (fp_load64(in + 56) != fp_checksum(in, 56))
-        return fp_fail(
-            error, FASTPAIR_ERROR_CORRUPT, 56,
-            "file header checksum mismatch (offset 56): the file is damaged; restore it from a copy");
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, 56,
+                       "file header checksum mismatch (offset 56): the file is damaged; restore it "
+                       "from a copy");
     if (fp_load16(in + 8) != FP_VERSION_MAJOR || fp_load16(in + 10) != FP_VERSION_MINOR)
-        return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, 8,
-                       "the file has format version %u.%u and this library reads %u.%u; use a newer library",
-                       fp_load16(in + 8), fp_load16(in + 10), FP_VERSION_MAJOR, FP_VERSION_MINOR);
+        return fp_fail(
+            error, FASTPAIR_ERROR_UNSUPPORTED, 8,
+            "the file has format version %u.%u and this library reads %u.%u; use a newer library",
+            fp_load16(in + 8), fp_load16(in + 10), FP_VERSION_MAJOR, FP_VERSION_MINOR);
     if (file->alignment != 64 && file->alignment != 4096)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, 12,
                        "file header: the alignment (offset 12) is %" PRIu32 ", not 64 or 4096",
@@ -49,8 +51,8 @@ fastpair_status fp_file_header_read(const uint8_t *in, fp_file_header *file, fas
     return FASTPAIR_OK;
 }
 
-void fp_footer_write(const fp_footer *footer, const fp_dict_entry *dictionaries, const fp_chunk_entry *chunks,
-                     uint64_t position, uint8_t *out) {
+void fp_footer_write(const fp_footer *footer, const fp_dict_entry *dictionaries,
+                     const fp_chunk_entry *chunks, uint64_t position, uint8_t *out) {
     uint64_t size = fp_footer_size(footer->dictionaries, footer->chunks);
     memset(out, 0, FP_FOOTER_HEADER);
     uint8_t *entry = out + FP_FOOTER_HEADER;
@@ -85,9 +87,10 @@ void fp_footer_write(const fp_footer *footer, const fp_dict_entry *dictionaries,
     memcpy(trailer + 24, FP_TAIL_MAGIC, 8);
 }
 
-#define REFUSE(condition, where, text)                                                                       \
-    if (condition)                                                                                           \
-    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, (where), "footer: " text " (offset %" PRIu64 ")", (where))
+#define REFUSE(condition, where, text)                                                             \
+    if (condition)                                                                                 \
+    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, (where),                                         \
+                   "footer: " text " (offset %" PRIu64 ")", (where))
 
 fastpair_status fp_footer_read(const uint8_t *header, uint64_t position, const fp_file_header *file,
                                fp_footer *footer, fastpair_error *error) {
@@ -105,14 +108,14 @@ fastpair_status fp_footer_read(const uint8_t *header, uint64_t position, const f
            "header checksum mismatch: the file is damaged; restore it from a copy");
     REFUSE(memcmp(header + 65, zero, 7) != 0 || memcmp(header + 80, zero, 24) != 0, position + 65,
            "a field that must be zero is not");
-    REFUSE(footer->final_separator > 1 || (footer->final_separator && !file->has_framing), position + 64,
-           "the final separator is neither 0 nor 1, or there is no framing");
+    REFUSE(footer->final_separator > 1 || (footer->final_separator && !file->has_framing),
+           position + 64, "the final separator is neither 0 nor 1, or there is no framing");
     REFUSE(footer->dictionaries > position / LEAST_DICT_BLOCK ||
                footer->chunks > position / LEAST_CHUNK_BLOCK,
            position + 16, "there are more blocks than the file has room for");
     /* Both counts are now below 2^57, so fp_footer_size cannot overflow. */
-    REFUSE(fp_load64(header + 8) != fp_footer_size(footer->dictionaries, footer->chunks), position + 8,
-           "its size does not follow from its counts");
+    REFUSE(fp_load64(header + 8) != fp_footer_size(footer->dictionaries, footer->chunks),
+           position + 8, "its size does not follow from its counts");
     return FASTPAIR_OK;
 }
 
@@ -122,13 +125,15 @@ fp_dict_entry fp_footer_dict(const uint8_t *entries, uint64_t i) {
 }
 
 fp_chunk_entry fp_footer_chunk(const uint8_t *entries, const fp_footer *footer, uint64_t i) {
-    const uint8_t *entry = entries + footer->dictionaries * FP_FOOTER_DICT_ENTRY + i * FP_FOOTER_CHUNK_ENTRY;
+    const uint8_t *entry =
+        entries + footer->dictionaries * FP_FOOTER_DICT_ENTRY + i * FP_FOOTER_CHUNK_ENTRY;
     return (fp_chunk_entry){fp_load64(entry), fp_load64(entry + 8), fp_load64(entry + 16),
                             fp_load64(entry + 24)};
 }
 
-fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t position, const fp_file_header *file,
-                                        const fp_footer *footer, fastpair_error *error) {
+fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t position,
+                                        const fp_file_header *file, const fp_footer *footer,
+                                        fastpair_error *error) {
     uint64_t begin = position + FP_FOOTER_HEADER, cursor = fp_first_block(file->alignment);
     uint64_t size = fp_footer_size(footer->dictionaries, footer->chunks) - FP_FOOTER_HEADER;
     REFUSE(footer->entries_checksum != fp_checksum(entries, size), begin,
@@ -144,7 +149,8 @@ fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t positio
             block_bytes = next.block_bytes;
             dict++;
         } else {
-            where = begin + footer->dictionaries * FP_FOOTER_DICT_ENTRY + chunk * FP_FOOTER_CHUNK_ENTRY;
+            where =
+                begin + footer->dictionaries * FP_FOOTER_DICT_ENTRY + chunk * FP_FOOTER_CHUNK_ENTRY;
             REFUSE(chunk == footer->chunks, where, "blocks are not back to back");
             fp_chunk_entry entry = fp_footer_chunk(entries, footer, chunk++);
             REFUSE(entry.position != cursor, where, "blocks are not back to back");
@@ -165,7 +171,8 @@ fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t positio
     }
     REFUSE(cursor != position, position, "it does not begin where the last block ends");
     REFUSE(rows != footer->rows, position + 32, "the chunks' rows do not add up to the total");
-    REFUSE(decoded != footer->decoded_bytes, position + 56, "the chunks' bytes do not add up to the total");
+    REFUSE(decoded != footer->decoded_bytes, position + 56,
+           "the chunks' bytes do not add up to the total");
     return FASTPAIR_OK;
 }
 #undef REFUSE
@@ -175,9 +182,9 @@ fastpair_status fp_trailer_read(const uint8_t *in, uint64_t size, const fp_file_
     uint64_t claimed = fp_load64(in + 8), at = size - FP_TRAILER;
     *position = fp_load64(in);
     if (memcmp(in + 24, FP_TAIL_MAGIC, 8) != 0)
-        return fp_fail(
-            error, FASTPAIR_ERROR_CORRUPT, at,
-            "there is no trailer at the file's end: the file was cut short or something was appended");
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, at,
+                       "there is no trailer at the file's end: the file was cut short or something "
+                       "was appended");
     if (fp_load64(in + 16) != fp_checksum(in, 16))
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, at,
                        "trailer checksum mismatch (offset %" PRIu64
@@ -185,8 +192,8 @@ fastpair_status fp_trailer_read(const uint8_t *in, uint64_t size, const fp_file_
                        at);
     if (claimed != size)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, at + 8,
-                       "the trailer says that the file has %" PRIu64 " bytes, but it has %" PRIu64, claimed,
-                       size);
+                       "the trailer says that the file has %" PRIu64 " bytes, but it has %" PRIu64,
+                       claimed, size);
     if (*position % file->alignment || *position < fp_first_block(file->alignment) ||
         size < FP_FOOTER_HEADER + FP_TRAILER || *position > size - FP_FOOTER_HEADER - FP_TRAILER)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, at,

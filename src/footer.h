@@ -20,7 +20,9 @@ void fp_file_header_write(const fp_file_header *file, uint8_t *out);
 fastpair_status fp_file_header_read(const uint8_t *in, fp_file_header *file, fastpair_error *error);
 
 /* File offset of the first block. */
-static inline uint64_t fp_first_block(uint32_t alignment) { return fp_align(FP_FILE_HEADER, alignment); }
+static inline uint64_t fp_first_block(uint32_t alignment) {
+    return fp_align(FP_FILE_HEADER, alignment);
+}
 
 /* ---------------------------------------------------------------- footer and trailer */
 
@@ -55,8 +57,8 @@ static inline uint64_t fp_footer_size(uint64_t dictionaries, uint64_t chunks) {
 
 /* Writes footer and trailer, fp_footer_size + FP_TRAILER bytes, for a footer at file offset `position`. The arrays
  * have footer->dictionaries and footer->chunks entries, in file order. */
-void fp_footer_write(const fp_footer *footer, const fp_dict_entry *dictionaries, const fp_chunk_entry *chunks,
-                     uint64_t position, uint8_t *out);
+void fp_footer_write(const fp_footer *footer, const fp_dict_entry *dictionaries,
+                     const fp_chunk_entry *chunks, uint64_t position, uint8_t *out);
 
 /* Parses the 112 bytes of the footer's header, found at file offset `position`. The counts that come out are no
  * larger than `position` has room for blocks, so arrays made for them are bounded by the file. */
@@ -65,8 +67,9 @@ fastpair_status fp_footer_read(const uint8_t *header, uint64_t position, const f
 
 /* Checks the entries (fp_footer_size - 112 bytes) of a footer that fp_footer_read accepted: checksum, zero fields,
  * blocks back to back from the first one to the footer, sums. Nothing of the blocks themselves is read. */
-fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t position, const fp_file_header *file,
-                                        const fp_footer *footer, fastpair_error *error);
+fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t position,
+                                        const fp_file_header *file, const fp_footer *footer,
+                                        fastpair_error *error);
 
 /* Entry i of entries in memory. */
 fp_dict_entry fp_footer_dict(const uint8_t *entries, uint64_t i);

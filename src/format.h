@@ -14,11 +14,11 @@
 
 #include <string.h>
 
-#define FP_FILE_MAGIC                                                                                        \
-    "\x89"                                                                                                   \
+#define FP_FILE_MAGIC                                                                              \
+    "\x89"                                                                                         \
     "FPC\r\n\x1a\n"
-#define FP_TAIL_MAGIC                                                                                        \
-    "FPC\n\x1a"                                                                                              \
+#define FP_TAIL_MAGIC                                                                              \
+    "FPC\n\x1a"                                                                                    \
     "END"
 #define FP_KIND_DICTIONARY 0x49445046u /* "FPDI" */
 #define FP_KIND_CHUNK      0x48435046u /* "FPCH" */

@@ -16,7 +16,9 @@ static uint32_t rows_in_block(uint64_t rows, uint64_t block) {
     return left < FP_LENGTH_BLOCK ? (uint32_t)left : FP_LENGTH_BLOCK;
 }
 
-static uint64_t block_count(uint64_t rows) { return rows / FP_LENGTH_BLOCK + (rows % FP_LENGTH_BLOCK != 0); }
+static uint64_t block_count(uint64_t rows) {
+    return rows / FP_LENGTH_BLOCK + (rows % FP_LENGTH_BLOCK != 0);
+}
 
 /* Whole 32-bit words; at most 256 * 32 / 8 = 1024 bytes. */
 static uint32_t packed_bytes(uint32_t rows, uint32_t width) { return (rows * width + 31) / 32 * 4; }
@@ -165,7 +167,8 @@ uint32_t fp_lengths_block(const uint8_t *section, uint64_t size, uint64_t rows, 
     return view.rows;
 }
 
-uint64_t fp_lengths_row(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t row, uint64_t *start) {
+uint64_t fp_lengths_row(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t row,
+                        uint64_t *start) {
     block_view view;
     uint8_t copy[COPY_BYTES];
     uint32_t i = (uint32_t)(row % FP_LENGTH_BLOCK);
@@ -184,9 +187,10 @@ uint64_t fp_lengths_row(const uint8_t *section, uint64_t size, uint64_t rows, ui
     return view.minimum + (fp_load64(copy) >> (i * view.width % 8) & ((1ull << view.width) - 1));
 }
 
-const char *fp_lengths_check(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t decoded_bytes,
-                             uint64_t *where) {
-    uint64_t blocks = block_count(rows), directory = blocks * FP_LENGTH_ENTRY, starts[FP_LENGTH_BLOCK + 1];
+const char *fp_lengths_check(const uint8_t *section, uint64_t size, uint64_t rows,
+                             uint64_t decoded_bytes, uint64_t *where) {
+    uint64_t blocks = block_count(rows), directory = blocks * FP_LENGTH_ENTRY,
+             starts[FP_LENGTH_BLOCK + 1];
     uint64_t packed = 0, start = 0;
     *where = 0;
     if (size < directory) return "the row-length directory does not fit its section";
@@ -198,7 +202,8 @@ const char *fp_lengths_check(const uint8_t *section, uint64_t size, uint64_t row
             return "a block of row lengths does not begin where the one before ends";
         if (fp_load32(entry + 4) != packed) return "packed row lengths are not back to back";
         uint32_t count = fp_lengths_block(section, size, rows, block, starts);
-        if (count == UINT32_MAX) return "packed row lengths lie outside their section or are too wide";
+        if (count == UINT32_MAX)
+            return "packed row lengths lie outside their section or are too wide";
         if (starts[count] > decoded_bytes) return "row lengths go past the chunk's decoded bytes";
         start = starts[count];
         uint32_t width = entry[12], used = count * width % 32, bytes = packed_bytes(count, width);

@@ -19,11 +19,12 @@ uint32_t fp_lengths_block(const uint8_t *section, uint64_t size, uint64_t rows, 
 
 /* The length of one row (below `rows`), or UINT64_MAX where fp_lengths_block fails; *start (unless `start` is NULL) gets
  * where it begins. Cheaper than its block: without `start` nothing but the row is looked at. */
-uint64_t fp_lengths_row(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t row, uint64_t *start);
+uint64_t fp_lengths_row(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t row,
+                        uint64_t *start);
 
 /* Every rule of the section: zero fields, contiguous blocks, starts that add up, the sum. Returns NULL if all is
  * well, else what is wrong, with *where the offset in the section. */
-const char *fp_lengths_check(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t decoded_bytes,
-                             uint64_t *where);
+const char *fp_lengths_check(const uint8_t *section, uint64_t size, uint64_t rows,
+                             uint64_t decoded_bytes, uint64_t *where);
 
 #endif

@@ -43,7 +43,8 @@ static uint64_t node_bytes(const build_state *build, const node_info *node, uint
 }
 
 /* Stably sorts ids from `from` to `to` by a byte of their tokens, or, for column == longest, by length. */
-static void sort_by_column(const build_state *build, uint32_t column, const uint32_t *from, uint32_t *to) {
+static void sort_by_column(const build_state *build, uint32_t column, const uint32_t *from,
+                           uint32_t *to) {
     const fp_tokens *tokens = build->tokens;
     const int by_length = column == build->matcher->longest;
     uint32_t starts[257] = {0};
@@ -81,8 +82,9 @@ static void find_prefixes(build_state *build) {
     uint32_t stack[FP_MAX_TOKEN + 1], depth = 0;
     for (uint32_t i = 0; i < tokens->count; i++) {
         uint32_t id = build->order[i], length = tokens->lengths[id];
-        while (depth && !(tokens->lengths[stack[depth - 1]] <= length &&
-                          begins_with(tokens, id, stack[depth - 1], tokens->lengths[stack[depth - 1]])))
+        while (depth &&
+               !(tokens->lengths[stack[depth - 1]] <= length &&
+                 begins_with(tokens, id, stack[depth - 1], tokens->lengths[stack[depth - 1]])))
             depth--;
         build->matcher->prefix_of[id] = (uint16_t)(depth ? stack[depth - 1] : id);
         if (depth && tokens->lengths[stack[depth - 1]] == length) continue;
@@ -99,11 +101,13 @@ static void find_nodes(build_state *build) {
     for (uint32_t byte = 0; byte < 256; byte++) build->nodes[byte] = (node_info){byte, 1, byte};
     build->node_count = 256;
     for (uint32_t i = 0; i < build->ordered; i++) {
-        uint32_t id = build->order[i], token_length = tokens->lengths[id], stem = stem_length(token_length);
+        uint32_t id = build->order[i], token_length = tokens->lengths[id],
+                 stem = stem_length(token_length);
         latest[1] = tokens->bytes[id][0];
         for (uint32_t length = stem; length <= token_length && length <= stem + 2; length += 2) {
             uint32_t known = latest[length];
-            if (known == UINT32_MAX || !begins_with(tokens, id, build->nodes[known].token, length)) {
+            if (known == UINT32_MAX ||
+                !begins_with(tokens, id, build->nodes[known].token, length)) {
                 uint32_t made = build->node_count++;
                 build->nodes[made] = (node_info){id, length, length == stem ? made : latest[stem]};
                 latest[length] = made;
@@ -119,7 +123,8 @@ static void find_leaves(build_state *build) {
     uint32_t *starts = build->leaf_starts;
     memset(starts, 0, (build->node_count + 2) * sizeof *starts);
     for (uint32_t i = 0; i < build->ordered; i++)
-        if (is_leaf(tokens->lengths[build->order[i]])) starts[build->node_of[build->order[i]] + 2]++;
+        if (is_leaf(tokens->lengths[build->order[i]]))
+            starts[build->node_of[build->order[i]] + 2]++;
     for (uint32_t n = 0; n < build->node_count; n++) starts[n + 2] += starts[n + 1];
     for (uint32_t i = 0; i < build->ordered; i++) {
         uint32_t id = build->order[i], length = tokens->lengths[id];
@@ -164,7 +169,8 @@ static void node_key(const build_state *build, const node_info *node, uint64_t k
 }
 
 /* Fills table `which`: the stems of a class, or, for 0, the forks. *found is 0 if it takes other factors. */
-static fastpair_status fill_table(build_state *build, uint32_t which, int *found, fastpair_error *error) {
+static fastpair_status fill_table(build_state *build, uint32_t which, int *found,
+                                  fastpair_error *error) {
     const fp_matcher *matcher = build->matcher;
     fp_table *table = &build->matcher->tables[which];
     const uint32_t words = FP_TABLE_WORDS(which);
@@ -177,8 +183,8 @@ static fastpair_status fill_table(build_state *build, uint32_t which, int *found
         build->hashes[count] = key[0] * matcher->factors[0] + key[1] * matcher->factors[1];
         build->members[count++] = n;
     }
-    fastpair_status status =
-        fp_slots_find(build->hashes, count, build->allocator, &table->slots, build->slot_of, found, error);
+    fastpair_status status = fp_slots_find(build->hashes, count, build->allocator, &table->slots,
+                                           build->slot_of, found, error);
     if (status != FASTPAIR_OK || !*found) return status;
     uint64_t size = fp_slots_size(&table->slots);
     table->entries = fp_allocate_zero(build->allocator, size, words * sizeof *table->entries);
@@ -239,8 +245,9 @@ static fastpair_status fill_matcher(build_state *build, fastpair_error *error) {
     find_prefixes(build);
     find_nodes(build);
     find_leaves(build);
-    fastpair_status status = fp_number_nodes(build->leaf_starts, build->leaf_bytes, build->node_count,
-                                             build->allocator, build->numbers, error);
+    fastpair_status status =
+        fp_number_nodes(build->leaf_starts, build->leaf_bytes, build->node_count, build->allocator,
+                        build->numbers, error);
     if (status == FASTPAIR_OK) status = fill_answers(build, error);
     if (status == FASTPAIR_OK) status = fill_tables(build, error);
     return status;
@@ -249,8 +256,9 @@ static fastpair_status fill_matcher(build_state *build, fastpair_error *error) {
 fastpair_status fp_matcher_create(const fp_tokens *tokens, const fastpair_allocator *allocator,
                                   fp_matcher **matcher, fastpair_error *error) {
     const uint64_t count = tokens->count, nodes = 256 + 2 * count;
-    const uint64_t scratch_size = nodes * (sizeof(uint64_t) + sizeof(node_info) + 4 * sizeof(uint32_t)) +
-                                  2 * sizeof(uint32_t) + count * (3 * sizeof(uint32_t) + 1);
+    const uint64_t scratch_size =
+        nodes * (sizeof(uint64_t) + sizeof(node_info) + 4 * sizeof(uint32_t)) +
+        2 * sizeof(uint32_t) + count * (3 * sizeof(uint32_t) + 1);
     fp_matcher *made = fp_allocate_zero(allocator, 1, sizeof *made);
     void *scratch = fp_allocate(allocator, scratch_size, 1);
     if (made) {
@@ -266,7 +274,8 @@ fastpair_status fp_matcher_create(const fp_tokens *tokens, const fastpair_alloca
     for (uint32_t id = 0; id < count; id++)
         if (tokens->lengths[id] > made->longest) made->longest = tokens->lengths[id];
 
-    build_state build = {.tokens = tokens, .allocator = allocator, .matcher = made, .hashes = scratch};
+    build_state build = {
+        .tokens = tokens, .allocator = allocator, .matcher = made, .hashes = scratch};
     build.nodes = (node_info *)(build.hashes + nodes);
     build.leaf_starts = (uint32_t *)(build.nodes + nodes);
     build.numbers = build.leaf_starts + nodes + 2;

@@ -26,8 +26,8 @@ static void order_by_size(const uint32_t *starts, uint32_t count, uint32_t most,
 
 /* Looks for a multiplier that gives the keys of one group slots that are free; 0 if there is none. A hash of
  * 0 has slot 0 whatever the multiplier, and nothing else gets it. */
-static uint32_t find_multiplier(const uint64_t *hashes, const uint32_t *keys, uint32_t count, uint32_t shift,
-                                uint8_t *taken, uint32_t *slot_of) {
+static uint32_t find_multiplier(const uint64_t *hashes, const uint32_t *keys, uint32_t count,
+                                uint32_t shift, uint8_t *taken, uint32_t *slot_of) {
     for (uint32_t attempt = 0; attempt < 0x8000; attempt++) {
         uint32_t multiplier = (attempt * 2 + 1) * 0x9e37u & 0xffff; /* each odd number once */
         uint32_t placed = 0;
@@ -44,8 +44,9 @@ static uint32_t find_multiplier(const uint64_t *hashes, const uint32_t *keys, ui
     return 0;
 }
 
-fastpair_status fp_slots_find(const uint64_t *hashes, uint32_t count, const fastpair_allocator *allocator,
-                              fp_slots *slots, uint32_t *slot_of, int *found, fastpair_error *error) {
+fastpair_status fp_slots_find(const uint64_t *hashes, uint32_t count,
+                              const fastpair_allocator *allocator, fp_slots *slots,
+                              uint32_t *slot_of, int *found, fastpair_error *error) {
     enum { LARGEST_GROUP = 63 };
     /* At most 95 % full: tables are small, and finding the last multipliers does not take long yet. Four
      * slots a group: about as many multiplier bytes as are worth it. */
@@ -76,7 +77,8 @@ fastpair_status fp_slots_find(const uint64_t *hashes, uint32_t count, const fast
     *found = 1;
     for (uint32_t i = 0; i < groups && *found; i++) {
         uint32_t first = starts[order[i]], size = starts[order[i] + 1] - first;
-        uint32_t multiplier = find_multiplier(hashes, keys + first, size, slots->slot_shift, taken, slot_of);
+        uint32_t multiplier =
+            find_multiplier(hashes, keys + first, size, slots->slot_shift, taken, slot_of);
         slots->multipliers[order[i]] = (uint16_t)multiplier;
         *found = multiplier != 0;
     }
@@ -96,11 +98,12 @@ static void set_bit(uint64_t *bitmap, uint32_t bit) { bitmap[bit / 64] |= 1ull <
 
 /* The first number from word * 64 on that no node has and for which the places of all leaves are free; 64
  * numbers are tried at once. FP_NODE_LIMIT if there is none below it. */
-static uint32_t find_number(const uint64_t *used, const uint64_t *taken, const uint8_t *bytes, uint32_t count,
-                            uint32_t word) {
+static uint32_t find_number(const uint64_t *used, const uint64_t *taken, const uint8_t *bytes,
+                            uint32_t count, uint32_t word) {
     for (; word < FP_NODE_LIMIT / 64; word++) {
         uint64_t unfit = used[word];
-        for (uint32_t i = 0; i < count && ~unfit; i++) unfit |= bits_from(taken, word * 64 + bytes[i]);
+        for (uint32_t i = 0; i < count && ~unfit; i++)
+            unfit |= bits_from(taken, word * 64 + bytes[i]);
         if (~unfit) return word * 64 + (uint32_t)__builtin_ctzll(~unfit);
     }
     return FP_NODE_LIMIT;
@@ -133,7 +136,8 @@ fastpair_status fp_number_nodes(const uint32_t *starts, const uint8_t *bytes, ui
         uint32_t number = find_number(used, taken, bytes + first, size, word);
         if (number == FP_NODE_LIMIT) number = find_number(used, taken, bytes + first, size, 0);
         set_bit(used, number);
-        for (uint32_t leaf = first; leaf < first + size; leaf++) set_bit(taken, number + bytes[leaf]);
+        for (uint32_t leaf = first; leaf < first + size; leaf++)
+            set_bit(taken, number + bytes[leaf]);
         numbers[node] = number;
         word = number / 64;
         last_size = size;

@@ -34,10 +34,13 @@ static inline uint64_t fp_slot(const fp_slots *slots, uint64_t hash) {
 /* Finds slots for `count` keys with these hashes; slot_of[i] gets the slot of key i. *found is 0 if the
  * hashes do not allow it (some are equal, or bad luck): the caller tries other hashes. The multipliers are
  * the caller's to release. */
-fastpair_status fp_slots_find(const uint64_t *hashes, uint32_t count, const fastpair_allocator *allocator,
-                              fp_slots *slots, uint32_t *slot_of, int *found, fastpair_error *error);
+fastpair_status fp_slots_find(const uint64_t *hashes, uint32_t count,
+                              const fastpair_allocator *allocator, fp_slots *slots,
+                              uint32_t *slot_of, int *found, fastpair_error *error);
 
-static inline uint64_t fp_slots_size(const fp_slots *slots) { return 1ull << (64 - slots->slot_shift); }
+static inline uint64_t fp_slots_size(const fp_slots *slots) {
+    return 1ull << (64 - slots->slot_shift);
+}
 
 /* Numbers nodes. Node i has the leaves bytes[starts[i] .. starts[i+1]), all different, and gets numbers[i];
  * no two nodes get the same, nor do two leaves the same `number + byte`. Numbers stay below FP_NODE_LIMIT. */

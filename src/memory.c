@@ -15,8 +15,8 @@ static void default_release(void *context, void *memory) {
     free(memory);
 }
 
-fastpair_status fp_allocator_resolve(const fastpair_allocator *allocator, fastpair_allocator *resolved,
-                                     fastpair_error *error) {
+fastpair_status fp_allocator_resolve(const fastpair_allocator *allocator,
+                                     fastpair_allocator *resolved, fastpair_error *error) {
     if (!allocator || (!allocator->allocate && !allocator->release)) {
         *resolved = (fastpair_allocator){default_allocate, default_release, NULL};
         return FASTPAIR_OK;
@@ -46,13 +46,15 @@ void fp_release(const fastpair_allocator *allocator, void *memory) {
 
 void fastpair_free(const fastpair_allocator *allocator, void *memory) {
     fastpair_allocator resolved = {0};
-    if (fp_allocator_resolve(allocator, &resolved, NULL) == FASTPAIR_OK) fp_release(&resolved, memory);
+    if (fp_allocator_resolve(allocator, &resolved, NULL) == FASTPAIR_OK)
+        fp_release(&resolved, memory);
 }
 
-fastpair_status fp_buffer_reserve(fp_buffer *buffer, const fastpair_allocator *allocator, uint64_t more,
-                                  fastpair_error *error) {
+fastpair_status fp_buffer_reserve(fp_buffer *buffer, const fastpair_allocator *allocator,
+                                  uint64_t more, fastpair_error *error) {
     uint64_t needed;
-    if (__builtin_add_overflow(buffer->size, more, &needed)) return fp_fail_memory(error, UINT64_MAX);
+    if (__builtin_add_overflow(buffer->size, more, &needed))
+        return fp_fail_memory(error, UINT64_MAX);
     if (needed <= buffer->capacity) return FASTPAIR_OK;
     uint64_t capacity = buffer->capacity < 4096 ? 4096 : buffer->capacity;
     while (capacity < needed && capacity < UINT64_MAX / 2) capacity *= 2;

@@ -27,16 +27,16 @@ static fastpair_dictionary *model_create(fp_codec_choice choice, uint64_t seed,
     return model;
 }
 
-fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice, int hot, uint64_t seed,
-                               const fastpair_allocator *allocator, fastpair_dictionary **result,
-                               fastpair_error *error) {
+fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice, int hot,
+                               uint64_t seed, const fastpair_allocator *allocator,
+                               fastpair_dictionary **result, fastpair_error *error) {
     *result = NULL;
     fastpair_dictionary *model = model_create(choice, seed, allocator);
     if (!model) return fp_fail_memory(error, sizeof *model);
     fastpair_status status = choice.codec == FASTPAIR_CODEC_FSST12
                                  ? fp_train_fsst(sample, hot, allocator, &model->tokens, error)
-                                 : fp_train_onpair(sample, choice.code_bits, choice.max_token, hot, allocator,
-                                                   &model->tokens, error);
+                                 : fp_train_onpair(sample, choice.code_bits, choice.max_token, hot,
+                                                   allocator, &model->tokens, error);
     if (!status) status = fp_matcher_create(&model->tokens, allocator, &model->matcher, error);
     if (status)
         fastpair_dictionary_free(model);
@@ -45,16 +45,18 @@ fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice, 
     return status;
 }
 
-fastpair_status fp_model_from_rows(const fastpair_rows *rows, fp_settings *settings, uint64_t column_bytes,
-                                   fastpair_dictionary **model, fastpair_error *error) {
+fastpair_status fp_model_from_rows(const fastpair_rows *rows, fp_settings *settings,
+                                   uint64_t column_bytes, fastpair_dictionary **model,
+                                   fastpair_error *error) {
     fp_sample sample;
     *model = NULL;
-    fastpair_status status = fp_sample_for(rows, settings, column_bytes, &sample, &settings->choice, error);
+    fastpair_status status =
+        fp_sample_for(rows, settings, column_bytes, &sample, &settings->choice, error);
     if (status) return status;
-    status = fp_model_train(
-        &sample, settings->choice,
-        fp_reserves_hot(settings->hot_codes, settings->choice.code_bits, settings->choice.max_token),
-        settings->seed, &settings->allocator, model, error);
+    status = fp_model_train(&sample, settings->choice,
+                            fp_reserves_hot(settings->hot_codes, settings->choice.code_bits,
+                                            settings->choice.max_token),
+                            settings->seed, &settings->allocator, model, error);
     fp_sample_free(&sample, &settings->allocator);
     return status;
 }
@@ -96,11 +98,12 @@ static fastpair_status number_by_sample(fastpair_dictionary *model, const fp_sam
         status = fp_fail_memory(error, sample->size * sizeof *ids);
     } else {
         offsets[0] = 0;
-        for (uint64_t i = 0; i < sample->pieces; i++) offsets[i + 1] = offsets[i] + sample->lengths[i];
+        for (uint64_t i = 0; i < sample->pieces; i++)
+            offsets[i + 1] = offsets[i] + sample->lengths[i];
         uint64_t codes = fp_parse_rows(model->matcher, sample->bytes, offsets, sample->pieces, ids);
         for (uint64_t i = 0; i < codes; i++) counts[ids[i]]++;
-        status = fp_dict_order(&model->tokens, counts, 0, hot_codes, model->choice.codec, model->seed,
-                               allocator, &model->dict, model->code_of_id, error);
+        status = fp_dict_order(&model->tokens, counts, 0, hot_codes, model->choice.codec,
+                               model->seed, allocator, &model->dict, model->code_of_id, error);
     }
     fp_release(allocator, counts);
     fp_release(allocator, offsets);
@@ -108,7 +111,8 @@ static fastpair_status number_by_sample(fastpair_dictionary *model, const fp_sam
     return status;
 }
 
-fastpair_status fastpair_dictionary_train(const fastpair_rows *rows, const fastpair_compress_options *options,
+fastpair_status fastpair_dictionary_train(const fastpair_rows *rows,
+                                          const fastpair_compress_options *options,
                                           fastpair_dictionary **dictionary, fastpair_error *error) {
     if (!rows || !dictionary)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
@@ -124,7 +128,8 @@ fastpair_status fastpair_dictionary_train(const fastpair_rows *rows, const fastp
     uint64_t column_bytes = rows->rows ? rows->offsets[rows->rows] - rows->offsets[0] : 0;
     fp_codec_choice choice;
     fp_sample sample;
-    if ((status = fp_sample_for(rows, &settings, column_bytes, &sample, &choice, error))) return status;
+    if ((status = fp_sample_for(rows, &settings, column_bytes, &sample, &choice, error)))
+        return status;
     fastpair_dictionary *model;
     status = fp_model_train(&sample, choice,
                             fp_reserves_hot(settings.hot_codes, choice.code_bits, choice.max_token),
@@ -156,7 +161,8 @@ fastpair_status fastpair_dictionary_export(const fastpair_dictionary *dictionary
  * code order. */
 static fastpair_status tokens_from_dict(fastpair_dictionary *model, fastpair_error *error) {
     const fp_dict *dict = &model->dict;
-    fastpair_status status = fp_tokens_create(&model->tokens, dict->max_token, &model->allocator, error);
+    fastpair_status status =
+        fp_tokens_create(&model->tokens, dict->max_token, &model->allocator, error);
     if (status) return status;
     model->code_of_id = fp_allocate(&model->allocator, FP_MAX_TOKENS, sizeof *model->code_of_id);
     if (!model->code_of_id) return fp_fail_memory(error, FP_MAX_TOKENS * sizeof *model->code_of_id);
@@ -173,16 +179,18 @@ static fastpair_status tokens_from_dict(fastpair_dictionary *model, fastpair_err
         }
     for (uint32_t byte = 0; byte < 256; byte++)
         if (model->code_of_id[byte] == FP_NO_CODE)
-            return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
-                           "the dictionary lacks byte %u and cannot encode every row; export one that "
-                           "fastpair_dictionary_train made",
-                           byte);
+            return fp_fail(
+                error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                "the dictionary lacks byte %u and cannot encode every row; export one that "
+                "fastpair_dictionary_train made",
+                byte);
     return FASTPAIR_OK;
 }
 
 fastpair_status fastpair_dictionary_import(const uint8_t *data, uint64_t size,
                                            const fastpair_allocator *allocator,
-                                           fastpair_dictionary **dictionary, fastpair_error *error) {
+                                           fastpair_dictionary **dictionary,
+                                           fastpair_error *error) {
     if (!dictionary || (!data && size))
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "data and dictionary must not be NULL");

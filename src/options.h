@@ -22,13 +22,15 @@ static inline fastpair_status fp_options_copy(const void *options, void *copy, s
     if (options) {
         memcpy(&given, options, sizeof given);
         if (given < sizeof given || given > FP_OPTIONS_LARGEST)
-            return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
-                           "options: struct_size is %zu; set it to sizeof of the struct and zero the rest",
-                           given);
+            return fp_fail(
+                error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                "options: struct_size is %zu; set it to sizeof of the struct and zero the rest",
+                given);
         for (size_t i = size; i < given; i++)
             if (((const uint8_t *)options)[i])
                 return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
-                               "options: byte %zu is set, but this version knows only %zu bytes", i, size);
+                               "options: byte %zu is set, but this version knows only %zu bytes", i,
+                               size);
         memcpy(copy, options, given < size ? given : size);
     }
     memcpy(copy, &size, sizeof size);

@@ -10,17 +10,17 @@
 #define FP_PACK_INLINE static inline __attribute__((always_inline))
 
 /* Calls with a constant width, so that every shift is one; the narrow widths of tiny dictionaries share a slower copy. */
-#define FP_FOR_WIDTH(bits, call)                                                                             \
-    switch (bits) {                                                                                          \
-    case 9: call(9); break;                                                                                  \
-    case 10: call(10); break;                                                                                \
-    case 11: call(11); break;                                                                                \
-    case 12: call(12); break;                                                                                \
-    case 13: call(13); break;                                                                                \
-    case 14: call(14); break;                                                                                \
-    case 15: call(15); break;                                                                                \
-    case 16: call(16); break;                                                                                \
-    default: call(bits); break;                                                                              \
+#define FP_FOR_WIDTH(bits, call)                                                                   \
+    switch (bits) {                                                                                \
+    case 9: call(9); break;                                                                        \
+    case 10: call(10); break;                                                                      \
+    case 11: call(11); break;                                                                      \
+    case 12: call(12); break;                                                                      \
+    case 13: call(13); break;                                                                      \
+    case 14: call(14); break;                                                                      \
+    case 15: call(15); break;                                                                      \
+    case 16: call(16); break;                                                                      \
+    default: call(bits); break;                                                                    \
     }
 
 /* Four codes as one word, the first in the low bits. */
@@ -30,7 +30,8 @@ FP_PACK_INLINE uint64_t join_four(const uint16_t *codes, uint32_t bits) {
 }
 
 /* Each step stores 16 bytes, of which the next one overwrites those behind its `bits`. */
-FP_PACK_INLINE void pack_groups(const uint16_t *codes, uint64_t groups, uint8_t *packed, uint32_t bits) {
+FP_PACK_INLINE void pack_groups(const uint16_t *codes, uint64_t groups, uint8_t *packed,
+                                uint32_t bits) {
     for (; groups; groups--, codes += 8, packed += bits) {
         uint64_t first = join_four(codes, bits), second = join_four(codes + 4, bits);
         unsigned __int128 eight = (unsigned __int128)second << 4 * bits | first;
@@ -62,14 +63,16 @@ FP_PACK_INLINE uint64_t spread_four(uint64_t word, uint32_t bits) {
 }
 
 /* The second half begins in the middle of a byte if the width is odd; 4 + 4 * 15 bits still fit a word. */
-FP_PACK_INLINE void unpack_groups(const uint8_t *packed, uint64_t groups, uint16_t *codes, uint32_t bits) {
+FP_PACK_INLINE void unpack_groups(const uint8_t *packed, uint64_t groups, uint16_t *codes,
+                                  uint32_t bits) {
     for (; groups; groups--, packed += bits, codes += 8) {
         fp_store64(codes, spread_four(fp_load64(packed), bits));
         fp_store64(codes + 4, spread_four(fp_load64(packed + bits / 2) >> bits % 2 * 4, bits));
     }
 }
 
-static uint16_t one_code(const uint8_t *packed, uint64_t packed_size, uint32_t bits, uint64_t number) {
+static uint16_t one_code(const uint8_t *packed, uint64_t packed_size, uint32_t bits,
+                         uint64_t number) {
     uint64_t bit = number * bits, byte = bit / 8, left = packed_size - byte;
     uint32_t word = 0;
     if (left >= 4)
@@ -79,8 +82,8 @@ static uint16_t one_code(const uint8_t *packed, uint64_t packed_size, uint32_t b
     return (uint16_t)(word >> bit % 8 & ((1u << bits) - 1));
 }
 
-void fp_unpack(const uint8_t *packed, uint64_t packed_size, uint32_t bits, uint64_t first, uint64_t count,
-               uint16_t *codes) {
+void fp_unpack(const uint8_t *packed, uint64_t packed_size, uint32_t bits, uint64_t first,
+               uint64_t count, uint16_t *codes) {
     uint64_t done = 0;
     for (; done < count && (first + done) % 8; done++)
         codes[done] = one_code(packed, packed_size, bits, first + done);

@@ -14,7 +14,7 @@ void fp_pack(const uint16_t *codes, uint64_t count, uint32_t bits, uint8_t *pack
 
 /* Unpacks `count` codes from code number `first` on. Reads nothing outside packed[0 .. packed_size). The caller
  * has checked that fp_packed_size(first + count, bits) <= packed_size. */
-void fp_unpack(const uint8_t *packed, uint64_t packed_size, uint32_t bits, uint64_t first, uint64_t count,
-               uint16_t *codes);
+void fp_unpack(const uint8_t *packed, uint64_t packed_size, uint32_t bits, uint64_t first,
+               uint64_t count, uint16_t *codes);
 
 #endif

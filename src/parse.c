@@ -15,8 +15,8 @@
 
 /* kept = value < limit ? candidate : kept, but never by a branch: which way it goes is as good as random, and
  * compilers left alone do branch here, which halves the speed. */
-static inline __attribute__((always_inline)) void take_if_below(uint64_t value, uint64_t limit,
-                                                                uint64_t *kept, uint64_t candidate) {
+static inline __attribute__((always_inline)) void
+take_if_below(uint64_t value, uint64_t limit, uint64_t *kept, uint64_t candidate) {
 #if defined(__x86_64__) && !defined(FP_NO_ASSEMBLY)
     __asm__("cmpq %[limit], %[value]\n\tcmovbq %[candidate], %[kept]"
             : [kept] "+r"(*kept)
@@ -63,8 +63,9 @@ static const uint64_t window_masks[17][2] = {
 /* Takes `steps` tokens in each of `count` lanes. Every lane has at least steps * longest bytes left, or, for
  * one step, at least one byte. `longest` (of the tokens, rounded up to 2, 4, 8 or 16) and `count` are
  * constants where this is inlined. */
-static inline __attribute__((always_inline)) void advance(const fp_matcher *matcher, const uint8_t *bytes,
-                                                          uint64_t steps, lane_state *lanes, const int count,
+static inline __attribute__((always_inline)) void advance(const fp_matcher *matcher,
+                                                          const uint8_t *bytes, uint64_t steps,
+                                                          lane_state *lanes, const int count,
                                                           const uint64_t longest) {
     const uint64_t window_size = longest > 8 ? 16 : 8, five_bytes = 0xffffffffff;
     const uint64_t factor = matcher->factors[0], further = matcher->factors[1];
@@ -91,13 +92,15 @@ static inline __attribute__((always_inline)) void advance(const fp_matcher *matc
             }
         }
         if (longest > 4) {
-            EACH_LANE slot_5[k] = fp_slot(&matcher->tables[1].slots, (first[k] & five_bytes) * factor);
+            EACH_LANE slot_5[k] =
+                fp_slot(&matcher->tables[1].slots, (first[k] & five_bytes) * factor);
         }
         if (longest > 8) {
             EACH_LANE {
                 uint64_t hash = first[k] * factor;
                 slot_9[k] = fp_slot(&matcher->tables[2].slots, hash + (second[k] & 0xff) * further);
-                slot_13[k] = fp_slot(&matcher->tables[3].slots, hash + (second[k] & five_bytes) * further);
+                slot_13[k] =
+                    fp_slot(&matcher->tables[3].slots, hash + (second[k] & five_bytes) * further);
             }
         }
         EACH_LANE {
@@ -160,20 +163,22 @@ static inline __attribute__((always_inline)) void advance(const fp_matcher *matc
 /* The two forms of the loop, compiled for each token length: all lanes in step, and one to its end. */
 typedef struct loops {
     uint64_t longest;
-    void (*together)(const fp_matcher *matcher, const uint8_t *bytes, uint64_t steps, lane_state *lanes);
+    void (*together)(const fp_matcher *matcher, const uint8_t *bytes, uint64_t steps,
+                     lane_state *lanes);
     void (*finish)(const fp_matcher *matcher, const uint8_t *bytes, lane_state *one);
 } loops;
 
-#define LOOPS(longest)                                                                                       \
-    static void together_##longest(const fp_matcher *matcher, const uint8_t *bytes, uint64_t steps,          \
-                                   lane_state *lanes) {                                                      \
-        advance(matcher, bytes, steps, lanes, LANES, longest);                                               \
-    }                                                                                                        \
-    static void finish_##longest(const fp_matcher *matcher, const uint8_t *bytes, lane_state *one) {         \
-        while (one->position < one->end) {                                                                   \
-            uint64_t steps = (one->end - one->position) / longest;                                           \
-            advance(matcher, bytes, steps ? steps : 1, one, 1, longest);                                     \
-        }                                                                                                    \
+#define LOOPS(longest)                                                                             \
+    static void together_##longest(const fp_matcher *matcher, const uint8_t *bytes,                \
+                                   uint64_t steps, lane_state *lanes) {                            \
+        advance(matcher, bytes, steps, lanes, LANES, longest);                                     \
+    }                                                                                              \
+    static void finish_##longest(const fp_matcher *matcher, const uint8_t *bytes,                  \
+                                 lane_state *one) {                                                \
+        while (one->position < one->end) {                                                         \
+            uint64_t steps = (one->end - one->position) / longest;                                 \
+            advance(matcher, bytes, steps ? steps : 1, one, 1, longest);                           \
+        }                                                                                          \
     }
 LOOPS(2)
 LOOPS(4)
@@ -205,7 +210,8 @@ typedef struct parse_state {
 } parse_state;
 
 /* Gives lane `k` the rows from `row` on, up to the byte `end`, as a segment that follows segment `after`. */
-static void begin_segment(parse_state *parse, int k, const uint64_t *row, uint64_t end, uint32_t after) {
+static void begin_segment(parse_state *parse, int k, const uint64_t *row, uint64_t end,
+                          uint32_t after) {
     uint32_t number = parse->segment_count++;
     segment *made = &parse->segments[number];
     made->ids = parse->ids + (*row - *parse->offsets);
@@ -233,7 +239,8 @@ static const uint64_t *row_at(const uint64_t *first, const uint64_t *last, uint6
 
 /* Where a lane's rows would be cut in two; its end if they cannot be. */
 static const uint64_t *middle_row(const lane_state *lane, const uint64_t *last_row) {
-    const uint64_t *row = row_at(lane->row_end, last_row, lane->position + (lane->end - lane->position) / 2);
+    const uint64_t *row =
+        row_at(lane->row_end, last_row, lane->position + (lane->end - lane->position) / 2);
     return *row >= lane->end && row > lane->row_end ? row - 1 : row;
 }
 

@@ -25,8 +25,8 @@ static uint64_t valid_stretch(const fastpair_rows *rows, uint64_t first, uint64_
 }
 
 fastpair_status fp_pending_take(fp_pending *pending, const fastpair_rows *rows, uint64_t first,
-                                uint64_t target, const fastpair_allocator *allocator, uint64_t *next,
-                                fastpair_error *error) {
+                                uint64_t target, const fastpair_allocator *allocator,
+                                uint64_t *next, fastpair_error *error) {
     fastpair_status status;
     uint64_t row = first;
     if (!pending->rows) {
@@ -43,7 +43,8 @@ fastpair_status fp_pending_take(fp_pending *pending, const fastpair_rows *rows, 
             null ? 1 : valid_stretch(rows, row, PENDING_MOST_ROWS - pending->rows, target - start);
         uint64_t base = rows->offsets[row], size = null ? 0 : rows->offsets[row + count] - base;
         if ((status = fp_buffer_reserve(&pending->bytes, allocator, size + FP_SLACK, error)) ||
-            (status = fp_buffer_reserve(&pending->offsets, allocator, count * sizeof(uint64_t), error)) ||
+            (status = fp_buffer_reserve(&pending->offsets, allocator, count * sizeof(uint64_t),
+                                        error)) ||
             (status = fp_buffer_reserve(&pending->null_rows, allocator, count, error)))
             return status;
         if (size) memcpy(pending->bytes.data + start, rows->bytes + base, (size_t)size);
@@ -62,7 +63,8 @@ fastpair_status fp_pending_take(fp_pending *pending, const fastpair_rows *rows, 
     return FASTPAIR_OK;
 }
 
-uint64_t fp_pending_chunk_end(const fp_pending *pending, uint64_t first, uint64_t chunk_bytes, int *closed) {
+uint64_t fp_pending_chunk_end(const fp_pending *pending, uint64_t first, uint64_t chunk_bytes,
+                              int *closed) {
     const uint64_t *offsets = fp_pending_offsets(pending);
     uint64_t row = first;
     *closed = 0;

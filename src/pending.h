@@ -19,8 +19,8 @@ typedef struct fp_pending {
 /* Copies rows from `first` on until the pending bytes reach `target`, or FP_CHUNK_ROWS * 4 rows are pending, or the rows
  * end; returns in *next the first row not taken. Stops at the same row however the caller cut his rows into calls. */
 fastpair_status fp_pending_take(fp_pending *pending, const fastpair_rows *rows, uint64_t first,
-                                uint64_t target, const fastpair_allocator *allocator, uint64_t *next,
-                                fastpair_error *error);
+                                uint64_t target, const fastpair_allocator *allocator,
+                                uint64_t *next, fastpair_error *error);
 
 /* True once fp_pending_take has stopped for a reason other than running out of rows. */
 int fp_pending_is_full(const fp_pending *pending, uint64_t target);
@@ -35,7 +35,8 @@ static inline uint64_t fp_pending_bytes(const fp_pending *pending) {
 /* The end of the chunk that begins at row `first`. A chunk is closed once it has chunk_bytes decoded bytes or FP_CHUNK_ROWS
  * rows, or when the next row would take it past chunk_bytes. *closed says whether that happened; otherwise the rows ended
  * first and more may join. */
-uint64_t fp_pending_chunk_end(const fp_pending *pending, uint64_t first, uint64_t chunk_bytes, int *closed);
+uint64_t fp_pending_chunk_end(const fp_pending *pending, uint64_t first, uint64_t chunk_bytes,
+                              int *closed);
 
 /* Forgets the first `rows` rows. */
 void fp_pending_drop(fp_pending *pending, uint64_t rows);

@@ -12,25 +12,27 @@
 /* Checks and decodes one chunk; needs no memory but what the slot has. */
 static void decode_slot(void *context, uint64_t i) {
     fp_slot *s = (fp_slot *)context + i;
-    fp_chunk_view view = {&s->chunk, s->block.data, s->dictionary ? s->dictionary->decoder : NULL, s->number,
-                          0};
+    fp_chunk_view view = {&s->chunk, s->block.data, s->dictionary ? s->dictionary->decoder : NULL,
+                          s->number, 0};
     s->status = fp_chunk_validate(&view, s->dictionary, &s->error);
     if (!s->status && s->chunk.coded) {
         fp_batch_cache unused; /* no batch is cut */
         fp_batch_cache_empty(&unused);
-        s->status =
-            fp_chunk_decode_bytes(&view, 0, s->chunk.decoded_bytes, s->bytes.data, &unused, &s->error);
+        s->status = fp_chunk_decode_bytes(&view, 0, s->chunk.decoded_bytes, s->bytes.data, &unused,
+                                          &s->error);
     }
     uint64_t starts[FP_LENGTH_BLOCK + 1];
     for (uint64_t row = 0; row < s->chunk.rows && !s->status; row += FP_LENGTH_BLOCK) {
         uint32_t rows;
         s->status = fp_chunk_row_starts(&view, row / FP_LENGTH_BLOCK, starts, &rows, &s->error);
-        if (!s->status) memcpy(s->offsets.data + row * sizeof *starts, starts, (rows + 1) * sizeof *starts);
+        if (!s->status)
+            memcpy(s->offsets.data + row * sizeof *starts, starts, (rows + 1) * sizeof *starts);
     }
 }
 
-fastpair_status fastpair_reader_open(const fastpair_source *source, const fastpair_open_options *options,
-                                     uint32_t threads, fastpair_reader **reader, fastpair_error *error) {
+fastpair_status fastpair_reader_open(const fastpair_source *source,
+                                     const fastpair_open_options *options, uint32_t threads,
+                                     fastpair_reader **reader, fastpair_error *error) {
     if (reader) *reader = NULL;
     if (!reader || !source || !source->read)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
@@ -80,8 +82,8 @@ fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *row
         if (!s->status) {
             const uint8_t *block = s->block.data;
             rows->rows = s->chunk.rows;
-            rows->bytes =
-                s->chunk.coded ? s->bytes.data : fp_chunk_section(&s->chunk, block, FP_SECTION_CODES);
+            rows->bytes = s->chunk.coded ? s->bytes.data
+                                         : fp_chunk_section(&s->chunk, block, FP_SECTION_CODES);
             rows->offsets = (const uint64_t *)(const void *)s->offsets.data;
             if (s->chunk.has_validity)
                 rows->validity = fp_chunk_section(&s->chunk, block, FP_SECTION_VALIDITY);
@@ -101,7 +103,8 @@ fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *row
 }
 
 fastpair_status fastpair_reader_get_framing(const fastpair_reader *reader, int *has_framing,
-                                            uint8_t *separator, int *final_separator, fastpair_error *error) {
+                                            uint8_t *separator, int *final_separator,
+                                            fastpair_error *error) {
     if (!reader || !has_framing || !separator || !final_separator)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_reader_get_framing: no argument but error may be NULL");

@@ -15,20 +15,21 @@
 
 /* ---------------------------------------------------------------- bytes */
 
-fastpair_status fp_reader_get(fastpair_reader *reader, uint8_t *into, uint64_t size, const char *what,
-                              fastpair_error *error) {
+fastpair_status fp_reader_get(fastpair_reader *reader, uint8_t *into, uint64_t size,
+                              const char *what, fastpair_error *error) {
     while (size) {
         size_t got = 0;
         int reason = reader->source.read(reader->source.context, into, (size_t)size, &got);
         if (reason || got > size) {
-            errno = reason ? reason : EINVAL; /* for %m, which unlike strerror is safe among threads */
+            errno =
+                reason ? reason : EINVAL; /* for %m, which unlike strerror is safe among threads */
             return fp_fail(error, FASTPAIR_ERROR_IO, reader->position,
                            "reading at offset %" PRIu64 " failed: %m", reader->position);
         }
         if (!got)
             return fp_fail(error, FASTPAIR_ERROR_CORRUPT, reader->position,
-                           "the input ends at byte %" PRIu64 " inside %s: it was cut short", reader->position,
-                           what);
+                           "the input ends at byte %" PRIu64 " inside %s: it was cut short",
+                           reader->position, what);
         into += got;
         size -= got;
         reader->position += got;
@@ -37,12 +38,13 @@ fastpair_status fp_reader_get(fastpair_reader *reader, uint8_t *into, uint64_t s
 }
 
 /* Makes `buffer` hold `total` bytes, reading what is missing piece by piece. */
-static fastpair_status read_into(fastpair_reader *reader, fp_buffer *buffer, uint64_t total, const char *what,
-                                 fastpair_error *error) {
+static fastpair_status read_into(fastpair_reader *reader, fp_buffer *buffer, uint64_t total,
+                                 const char *what, fastpair_error *error) {
     while (buffer->size < total) {
         uint64_t piece = total - buffer->size < PIECE_BYTES ? total - buffer->size : PIECE_BYTES;
         fastpair_status status = fp_buffer_reserve(buffer, &reader->allocator, piece, error);
-        if (!status) status = fp_reader_get(reader, buffer->data + buffer->size, piece, what, error);
+        if (!status)
+            status = fp_reader_get(reader, buffer->data + buffer->size, piece, what, error);
         if (status) return status;
         buffer->size += piece;
     }
@@ -58,7 +60,8 @@ static fastpair_status reset(fp_buffer *buffer, const fastpair_allocator *alloca
 
 /* ---------------------------------------------------------------- blocks */
 
-static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *start, fastpair_error *error) {
+static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *start,
+                                       fastpair_error *error) {
     const fastpair_allocator *allocator = &reader->allocator;
     uint64_t position = reader->position - FP_BLOCK_START, number = reader->totals.dictionaries;
     fastpair_status status = reset(&reader->scratch, allocator, FP_DICT_HEADER, error);
@@ -71,10 +74,11 @@ static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *s
     /* A damaged size must not make us read on: look at the checksum before the rest is there. */
     if (fp_load64(reader->scratch.data + 88) != fp_checksum(reader->scratch.data, 88) ||
         block_bytes < FP_DICT_HEADER || block_bytes > LARGEST_DICT_BLOCK)
-        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position,
-                       "dictionary at offset %" PRIu64
-                       ": header checksum or size is wrong: the file is damaged; restore it from a copy",
-                       position);
+        return fp_fail(
+            error, FASTPAIR_ERROR_CORRUPT, position,
+            "dictionary at offset %" PRIu64
+            ": header checksum or size is wrong: the file is damaged; restore it from a copy",
+            position);
     status = read_into(reader, &reader->scratch, block_bytes, "a dictionary", error);
     if (status) return status;
 
@@ -91,8 +95,9 @@ static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *s
     if (status) return status;
     fp_column_dict *dictionary = fp_allocate(allocator, 1, sizeof *dictionary);
     if (!dictionary) return fp_fail_memory(error, sizeof *dictionary);
-    status = fp_column_dict_open(reader->scratch.data, block_bytes, &reader->file, position, reader->position,
-                                 reader->level, allocator, &reader->table_bytes, dictionary, error);
+    status = fp_column_dict_open(reader->scratch.data, block_bytes, &reader->file, position,
+                                 reader->position, reader->level, allocator, &reader->table_bytes,
+                                 dictionary, error);
     if (status) {
         fp_release(allocator, dictionary);
         return status;
@@ -119,14 +124,19 @@ static fastpair_status read_chunk(fastpair_reader *reader, const uint8_t *start,
     if (!status) status = read_into(reader, &to->block, to->chunk.block_bytes, "a chunk", error);
     /* The block is there, so what it decodes to is in proportion: a code of one bit gives 16 bytes at most, a block
      * of 256 rows has 16 bytes of directory. */
-    if (!status && to->chunk.coded) status = reset(&to->bytes, allocator, to->chunk.decoded_bytes, error);
-    if (!status) status = reset(&to->offsets, allocator, (to->chunk.rows + 1) * sizeof(uint64_t), error);
-    if (!status) status = fp_buffer_reserve(&reader->chunk_entries, allocator, sizeof(fp_chunk_entry), error);
+    if (!status && to->chunk.coded)
+        status = reset(&to->bytes, allocator, to->chunk.decoded_bytes, error);
+    if (!status)
+        status = reset(&to->offsets, allocator, (to->chunk.rows + 1) * sizeof(uint64_t), error);
+    if (!status)
+        status =
+            fp_buffer_reserve(&reader->chunk_entries, allocator, sizeof(fp_chunk_entry), error);
     if (status) return status;
 
     to->number = reader->totals.chunks;
     to->dictionary = to->chunk.coded ? reader->dictionaries[to->chunk.dictionary] : NULL;
-    fp_chunk_entry entry = {position, to->chunk.block_bytes, to->chunk.rows, to->chunk.decoded_bytes};
+    fp_chunk_entry entry = {position, to->chunk.block_bytes, to->chunk.rows,
+                            to->chunk.decoded_bytes};
     memcpy(reader->chunk_entries.data + reader->chunk_entries.size, &entry, sizeof entry);
     reader->chunk_entries.size += sizeof entry;
     reader->totals.chunks++;
@@ -140,14 +150,16 @@ static fastpair_status read_chunk(fastpair_reader *reader, const uint8_t *start,
 }
 
 fastpair_status fp_reader_read_ahead(fastpair_reader *reader, fastpair_error *error) {
-    if (reader->position == FP_FILE_HEADER && fp_first_block(reader->file.alignment) > FP_FILE_HEADER) {
+    if (reader->position == FP_FILE_HEADER &&
+        fp_first_block(reader->file.alignment) > FP_FILE_HEADER) {
         uint8_t gap[4096];
         uint64_t size = fp_first_block(reader->file.alignment) - FP_FILE_HEADER;
         fastpair_status status = fp_reader_get(reader, gap, size, "the file header", error);
         if (status) return status;
         if (!fp_all_zero(gap, size))
-            return fp_fail(error, FASTPAIR_ERROR_CORRUPT, FP_FILE_HEADER,
-                           "the bytes between the file header and the first block are not all zero");
+            return fp_fail(
+                error, FASTPAIR_ERROR_CORRUPT, FP_FILE_HEADER,
+                "the bytes between the file header and the first block are not all zero");
     }
     while (reader->filled < reader->threads) {
         uint64_t position = reader->position;
@@ -176,11 +188,13 @@ fastpair_status fp_reader_read_ahead(fastpair_reader *reader, fastpair_error *er
 
 static fastpair_status footer_fault(uint64_t position, fastpair_error *error) {
     return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position,
-                   "footer (offset %" PRIu64 "): it does not repeat what the blocks before it say", position);
+                   "footer (offset %" PRIu64 "): it does not repeat what the blocks before it say",
+                   position);
 }
 
 static fastpair_status compare_entries(const fastpair_reader *reader, const uint8_t *entries,
-                                       const fp_footer *footer, uint64_t position, fastpair_error *error) {
+                                       const fp_footer *footer, uint64_t position,
+                                       fastpair_error *error) {
     for (uint64_t i = 0; i < footer->dictionaries; i++) {
         fp_dict_entry said = fp_footer_dict(entries, i), seen = reader->dictionaries[i]->entry;
         if (said.position != seen.position || said.block_bytes != seen.block_bytes)
@@ -208,12 +222,12 @@ fastpair_status fp_reader_read_end(fastpair_reader *reader, fastpair_error *erro
     if (!status) status = fp_footer_read(buffer->data, position, &reader->file, &footer, error);
     if (status) return status;
     if (footer.dictionaries != totals->dictionaries || footer.chunks != totals->chunks ||
-        footer.rows != totals->rows || footer.nulls != totals->nulls || footer.codes != totals->codes ||
-        footer.decoded_bytes != totals->decoded_bytes)
+        footer.rows != totals->rows || footer.nulls != totals->nulls ||
+        footer.codes != totals->codes || footer.decoded_bytes != totals->decoded_bytes)
         return footer_fault(position, error);
     /* The counts are those of blocks that were read, so the size is theirs. */
-    status =
-        read_into(reader, buffer, fp_footer_size(footer.dictionaries, footer.chunks), "the footer", error);
+    status = read_into(reader, buffer, fp_footer_size(footer.dictionaries, footer.chunks),
+                       "the footer", error);
     if (status) return status;
     const uint8_t *entries = buffer->data + FP_FOOTER_HEADER;
     status = fp_footer_check_entries(entries, position, &reader->file, &footer, error);
@@ -221,7 +235,8 @@ fastpair_status fp_reader_read_end(fastpair_reader *reader, fastpair_error *erro
     if (status) return status;
     uint8_t trailer[FP_TRAILER], more;
     status = fp_reader_get(reader, trailer, FP_TRAILER, "the trailer", error);
-    if (!status) status = fp_trailer_read(trailer, reader->position, &reader->file, &footer_at, error);
+    if (!status)
+        status = fp_trailer_read(trailer, reader->position, &reader->file, &footer_at, error);
     if (status) return status;
     if (footer_at != position)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, reader->position - FP_TRAILER,

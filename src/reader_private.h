@@ -43,8 +43,8 @@ struct fastpair_reader {
 };
 
 /* Reads exactly `size` bytes; `what` says inside what the input would end. */
-fastpair_status fp_reader_get(fastpair_reader *reader, uint8_t *into, uint64_t size, const char *what,
-                              fastpair_error *error);
+fastpair_status fp_reader_get(fastpair_reader *reader, uint8_t *into, uint64_t size,
+                              const char *what, fastpair_error *error);
 
 /* Reads blocks until every slot has a chunk (`filled` counts them) or the footer begins (at_footer). What was read before
  * a failure stays. */

@@ -10,9 +10,10 @@
 
 fastpair_status fp_regime_create(fastpair_dictionary *model, const fastpair_allocator *allocator,
                                  fp_regime *regime, fastpair_error *error) {
-    *regime = (fp_regime){.model = model,
-                          .counts = fp_allocate_zero(allocator, FP_MAX_TOKENS, sizeof *regime->counts),
-                          .used = fp_allocate_zero(allocator, FP_MAX_TOKENS, 1)};
+    *regime =
+        (fp_regime){.model = model,
+                    .counts = fp_allocate_zero(allocator, FP_MAX_TOKENS, sizeof *regime->counts),
+                    .used = fp_allocate_zero(allocator, FP_MAX_TOKENS, 1)};
     if (regime->counts && regime->used) return FASTPAIR_OK;
     fp_regime_free(regime, allocator);
     return fp_fail_memory(error, FP_MAX_TOKENS * sizeof *regime->counts);
@@ -33,7 +34,8 @@ void fp_regime_free(fp_regime *regime, const fastpair_allocator *allocator) {
 
 void fp_regimes_free(fp_regimes *regimes, const fastpair_allocator *allocator) {
     fp_regime_free(&regimes->present, allocator);
-    for (uint32_t i = 0; i < regimes->earlier_count; i++) fp_regime_free(&regimes->earlier[i], allocator);
+    for (uint32_t i = 0; i < regimes->earlier_count; i++)
+        fp_regime_free(&regimes->earlier[i], allocator);
     regimes->earlier_count = 0;
 }
 
@@ -43,7 +45,8 @@ void fp_regimes_enter(fp_regimes *regimes, fp_regime next, const fastpair_alloca
     } else {
         if (regimes->earlier_count == FP_EARLIER)
             fp_regime_free(&regimes->earlier[--regimes->earlier_count], allocator);
-        memmove(regimes->earlier + 1, regimes->earlier, regimes->earlier_count * sizeof *regimes->earlier);
+        memmove(regimes->earlier + 1, regimes->earlier,
+                regimes->earlier_count * sizeof *regimes->earlier);
         regimes->earlier[0] = regimes->present;
         regimes->earlier_count++;
     }
@@ -58,15 +61,15 @@ void fp_regimes_return(fp_regimes *regimes, uint32_t which, const fastpair_alloc
     fp_regimes_enter(regimes, back, allocator);
 }
 
-static uint64_t probe_bits(const fp_regime *regime, const fp_sample *sample, const uint64_t *offsets,
-                           uint16_t *ids) {
+static uint64_t probe_bits(const fp_regime *regime, const fp_sample *sample,
+                           const uint64_t *offsets, uint16_t *ids) {
     return fp_parse_rows(regime->model->matcher, sample->bytes, offsets, sample->pieces, ids) *
            regime->numbering->dict.code_bits;
 }
 
-fastpair_status fp_regimes_probe(const fp_regimes *regimes, const fastpair_rows *rows, uint64_t seed,
-                                 const fastpair_allocator *allocator, uint32_t *which, double *share,
-                                 fastpair_error *error) {
+fastpair_status fp_regimes_probe(const fp_regimes *regimes, const fastpair_rows *rows,
+                                 uint64_t seed, const fastpair_allocator *allocator,
+                                 uint32_t *which, double *share, fastpair_error *error) {
     *which = FP_EARLIER;
     *share = 1;
     fp_sample sample;
@@ -78,7 +81,8 @@ fastpair_status fp_regimes_probe(const fp_regimes *regimes, const fastpair_rows 
         status = fp_fail_memory(error, sample.pieces * sizeof *offsets + sample.size * sizeof *ids);
     } else {
         offsets[0] = 0;
-        for (uint64_t i = 0; i < sample.pieces; i++) offsets[i + 1] = offsets[i] + sample.lengths[i];
+        for (uint64_t i = 0; i < sample.pieces; i++)
+            offsets[i + 1] = offsets[i] + sample.lengths[i];
         uint64_t present = sample.size * 8; /* what does not get smaller is stored */
         if (regimes->present.numbering) {
             uint64_t bits = probe_bits(&regimes->present, &sample, offsets, ids);

@@ -8,11 +8,12 @@
 typedef struct fp_regime {
     fastpair_dictionary *model; /* owned; NULL: given, stored, or not yet trained */
     fp_numbering *numbering;    /* its last dictionary block; NULL: none yet */
-    uint64_t *counts;           /* FP_MAX_TOKENS entries: of each id, over the chunks coded with the model */
-    uint8_t *used;              /* FP_MAX_TOKENS entries: ids that occur in chunks of the dictionary block */
+    uint64_t *counts; /* FP_MAX_TOKENS entries: of each id, over the chunks coded with the model */
+    uint8_t *used;    /* FP_MAX_TOKENS entries: ids that occur in chunks of the dictionary block */
     uint32_t renumberings;
-    double at_home;        /* bytes per code that the model reached where it was trained */
-    double bytes_per_code; /* the same, or since then, if less had to do: drift is measured against it */
+    double at_home; /* bytes per code that the model reached where it was trained */
+    double
+        bytes_per_code; /* the same, or since then, if less had to do: drift is measured against it */
 } fp_regime;
 
 /* Earlier regimes a writer keeps at most. Each takes up to 8 MiB with 16-bit codes, 2 MiB with 12. */
@@ -41,8 +42,8 @@ void fp_regimes_return(fp_regimes *regimes, uint32_t which, const fastpair_alloc
 /* Parses a small sample of the rows with every regime. *which is the earlier one that codes it in the fewest bits, if any takes
  * fewer than the present one and than storing the rows; FP_EARLIER if none does. *share is what part of the lesser of the two
  * it takes. */
-fastpair_status fp_regimes_probe(const fp_regimes *regimes, const fastpair_rows *rows, uint64_t seed,
-                                 const fastpair_allocator *allocator, uint32_t *which, double *share,
-                                 fastpair_error *error);
+fastpair_status fp_regimes_probe(const fp_regimes *regimes, const fastpair_rows *rows,
+                                 uint64_t seed, const fastpair_allocator *allocator,
+                                 uint32_t *which, double *share, fastpair_error *error);
 
 #endif

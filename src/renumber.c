@@ -10,14 +10,15 @@
 
 /* Numbers the model's tokens by `counts`. Unless they are all the column has, tokens that do not occur keep a code too, so
  * that later chunks find every byte; but not if leaving them out makes codes narrower. */
-static fastpair_status number_tokens(const fastpair_writer *writer, const uint64_t *counts, int whole,
-                                     fp_numbering *numbering, fastpair_error *error) {
+static fastpair_status number_tokens(const fastpair_writer *writer, const uint64_t *counts,
+                                     int whole, fp_numbering *numbering, fastpair_error *error) {
     const fp_settings *settings = &writer->settings;
     const fastpair_dictionary *model = fp_writer_model(writer);
     if (settings->dictionary) {
         /* Borrowed: a given dictionary is used as it is, so that columns that share it have the same block. */
         numbering->dict = model->dict;
-        memcpy(numbering->code_of_id, model->code_of_id, model->tokens.count * sizeof *numbering->code_of_id);
+        memcpy(numbering->code_of_id, model->code_of_id,
+               model->tokens.count * sizeof *numbering->code_of_id);
         fp_dict_expand(&numbering->dict, NULL, numbering->lengths_of_code);
         return FASTPAIR_OK;
     }
@@ -29,8 +30,9 @@ static fastpair_status number_tokens(const fastpair_writer *writer, const uint64
         numbering->owns_dict = 1;
         fastpair_status status =
             /* Whoever encodes has a model, trained or given. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
-            fp_dict_order(&model->tokens, counts, only_used, settings->hot_codes, model->choice.codec,
-                          model->seed, &settings->allocator, &numbering->dict, numbering->code_of_id, error);
+            fp_dict_order(&model->tokens, counts, only_used, settings->hot_codes,
+                          model->choice.codec, model->seed, &settings->allocator, &numbering->dict,
+                          numbering->code_of_id, error);
         if (status) return status;
         if (whole || (attempt == 0 && !only_used) || attempt == 2) break;
         if (attempt == 0) narrow_bits = numbering->dict.code_bits;
@@ -48,9 +50,11 @@ uint64_t fp_chunk_saving(const fp_job *job, uint32_t code_bits, uint32_t batch_c
 
 void fp_mark_coded(fastpair_writer *writer, fp_job *job) {
     fp_regime *present = &writer->regimes.present;
-    job->coded = fp_chunk_saving(job, present->numbering->dict.code_bits, writer->settings.batch_codes) > 0;
+    job->coded =
+        fp_chunk_saving(job, present->numbering->dict.code_bits, writer->settings.batch_codes) > 0;
     if (!job->coded) return;
-    fp_dict_entry *entry = (fp_dict_entry *)(void *)writer->dict_entries.data + present->numbering->number;
+    fp_dict_entry *entry =
+        (fp_dict_entry *)(void *)writer->dict_entries.data + present->numbering->number;
     uint32_t ids = fp_writer_model(writer)->tokens.count;
     for (uint32_t id = 0; id < ids; id++) {
         uint8_t first = job->counts[id] != 0 && !present->used[id];
@@ -84,7 +88,8 @@ fastpair_status fp_adopt_numbering(fastpair_writer *writer, uint32_t from, uint3
         status = number_tokens(writer, counts, whole, numbering, error);
     }
     for (uint32_t j = from; j < to && !status; j++)
-        saved += fp_chunk_saving(&writer->jobs[j], numbering->dict.code_bits, settings->batch_codes);
+        saved +=
+            fp_chunk_saving(&writer->jobs[j], numbering->dict.code_bits, settings->batch_codes);
     if (!status && saved > fp_dict_block_size(&numbering->dict, settings->alignment)) {
         fp_numbering *old = writer->regimes.present.numbering;
         writer->regimes.present.numbering = numbering;
@@ -130,6 +135,7 @@ fastpair_status fp_prune_model(fastpair_writer *writer, uint32_t count, fastpair
 int fp_numbering_covers(const fastpair_writer *writer, const fp_job *job) {
     uint32_t ids = fp_writer_model(writer)->tokens.count;
     for (uint32_t id = 0; id < ids; id++)
-        if (job->counts[id] && writer->regimes.present.numbering->code_of_id[id] == FP_NO_CODE) return 0;
+        if (job->counts[id] && writer->regimes.present.numbering->code_of_id[id] == FP_NO_CODE)
+            return 0;
     return 1;
 }

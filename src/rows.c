@@ -15,8 +15,9 @@ fastpair_status fp_rows_check(const fastpair_rows *rows, fastpair_error *error) 
         uint64_t start = rows->offsets[row], end = rows->offsets[row + 1];
         if (end < start)
             return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, row,
-                           "row %" PRIu64 ": its end offset %" PRIu64 " is before its start %" PRIu64, row,
-                           end, start);
+                           "row %" PRIu64 ": its end offset %" PRIu64
+                           " is before its start %" PRIu64,
+                           row, end, start);
         if (end - start > FP_MAX_CHUNK_BYTES && !fp_row_is_null(rows, row))
             return fp_fail(error, FASTPAIR_ERROR_LIMIT, row,
                            "row %" PRIu64 " has %" PRIu64

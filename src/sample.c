@@ -18,8 +18,12 @@
 /* A chosen piece: from the low bits up its size, its deck and its offset from the column's first byte, below 2^45. */
 #define SIZE_BITS (PIECE_SHIFT + 1)
 
-static inline uint32_t piece_size(uint64_t piece) { return (uint32_t)piece & ((1u << SIZE_BITS) - 1); }
-static inline uint32_t piece_deck(uint64_t piece) { return (uint32_t)(piece >> SIZE_BITS) & (DECKS - 1); }
+static inline uint32_t piece_size(uint64_t piece) {
+    return (uint32_t)piece & ((1u << SIZE_BITS) - 1);
+}
+static inline uint32_t piece_deck(uint64_t piece) {
+    return (uint32_t)(piece >> SIZE_BITS) & (DECKS - 1);
+}
 static inline uint64_t piece_offset(uint64_t piece) { return piece >> (SIZE_BITS + DECK_BITS); }
 
 static inline uint64_t row_size(const fastpair_rows *rows, uint64_t row) {
@@ -61,15 +65,19 @@ static inline uint64_t mix(uint64_t seed, uint64_t number) {
 static uint64_t choose(const fastpair_rows *rows, uint64_t seed, uint64_t numbers, uint64_t run,
                        uint64_t strata, uint64_t *chosen) {
     const uint64_t runs = (numbers + run - 1) / run;
-    const unsigned __int128 width = ((unsigned __int128)runs << 32) / strata; /* of a stratum, in 2^-32 */
+    const unsigned __int128 width =
+        ((unsigned __int128)runs << 32) / strata; /* of a stratum, in 2^-32 */
     uint64_t count = 0, row = 0, first = 0;
     for (uint64_t stratum = 0; stratum < strata; stratum++) {
         uint64_t behind = (uint64_t)(width * (stratum + 1) >> 32), random = mix(seed, stratum);
-        uint64_t number = (first + (uint64_t)((unsigned __int128)random * (behind - first) >> 64)) * run;
+        uint64_t number =
+            (first + (uint64_t)((unsigned __int128)random * (behind - first) >> 64)) * run;
         first = behind;
-        for (uint64_t end = number + run < numbers ? number + run : numbers; number < end; number++) {
+        for (uint64_t end = number + run < numbers ? number + run : numbers; number < end;
+             number++) {
             row = find_row(rows, row, number);
-            uint64_t size = row_size(rows, row), skipped = (number - first_number(rows, row)) << PIECE_SHIFT;
+            uint64_t size = row_size(rows, row), skipped = (number - first_number(rows, row))
+                                                           << PIECE_SHIFT;
             if (skipped >= size) continue;
             uint64_t length = size - skipped < PIECE ? size - skipped : PIECE;
             uint64_t offset = rows->offsets[row] - rows->offsets[0] + skipped;
@@ -116,7 +124,8 @@ static void deal(const uint8_t *column, const uint64_t *chosen, uint64_t count, 
     }
     sample->size = next[DECKS].bytes < cap ? next[DECKS].bytes : cap;
     for (uint64_t i = 0; i < count; i++) {
-        if (count - i > LOOK_AHEAD) __builtin_prefetch(column + piece_offset(chosen[i + LOOK_AHEAD]));
+        if (count - i > LOOK_AHEAD)
+            __builtin_prefetch(column + piece_offset(chosen[i + LOOK_AHEAD]));
         uint32_t deck = piece_deck(chosen[i]), length = piece_size(chosen[i]);
         uint64_t at = next[deck].bytes;
         if (at >= cap) continue;
@@ -132,13 +141,15 @@ fastpair_status fp_sample_draw(const fastpair_rows *rows, uint64_t cap, uint64_t
                                const fastpair_allocator *allocator, fp_sample *sample,
                                fastpair_error *error) {
     *sample = (fp_sample){0};
-    if (rows->rows && !rows->validity) sample->column_bytes = rows->offsets[rows->rows] - rows->offsets[0];
+    if (rows->rows && !rows->validity)
+        sample->column_bytes = rows->offsets[rows->rows] - rows->offsets[0];
     for (uint64_t row = 0; rows->validity && row < rows->rows; row++)
         sample->column_bytes += row_size(rows, row);
 
     /* Short pieces are taken in runs of some 256 bytes, as each run costs a few cache misses. As many strata as
      * runs of mean size reach the cap, and some more lest the chosen be smaller. */
-    uint64_t numbers = sample->column_bytes ? first_number(rows, rows->rows) : 0, run = 1, strata = 0;
+    uint64_t numbers = sample->column_bytes ? first_number(rows, rows->rows) : 0, run = 1,
+             strata = 0;
     if (numbers) {
         uint64_t mean = sample->column_bytes / numbers;
         run = 256 / (mean < 32 ? 32 : mean > 256 ? 256 : mean);
@@ -156,7 +167,8 @@ fastpair_status fp_sample_draw(const fastpair_rows *rows, uint64_t cap, uint64_t
     if (!chosen || !sample->bytes || !sample->lengths) {
         fp_release(allocator, chosen);
         fp_sample_free(sample, allocator);
-        return fp_fail_memory(error, room + strata * run * (sizeof *chosen + sizeof *sample->lengths));
+        return fp_fail_memory(error,
+                              room + strata * run * (sizeof *chosen + sizeof *sample->lengths));
     }
     if (strata) {
         uint64_t count = choose(rows, seed, numbers, run, strata, chosen);

@@ -6,11 +6,12 @@
 #include "options.h"
 #include "threads.h"
 
-#define REFUSE(condition, ...)                                                                               \
-    if (condition) return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION, __VA_ARGS__)
+#define REFUSE(condition, ...)                                                                     \
+    if (condition)                                                                                 \
+    return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION, __VA_ARGS__)
 
-static fastpair_status resolve_codec(const fastpair_compress_options *given, fp_codec_choice *choice,
-                                     fastpair_error *error) {
+static fastpair_status resolve_codec(const fastpair_compress_options *given,
+                                     fp_codec_choice *choice, fastpair_error *error) {
     *choice = (fp_codec_choice){given->codec, given->code_bits, given->max_token};
     switch (given->codec) {
     case FASTPAIR_CODEC_AUTO:
@@ -29,7 +30,8 @@ static fastpair_status resolve_codec(const fastpair_compress_options *given, fp_
     case FASTPAIR_CODEC_FSST12:
         REFUSE(given->code_bits && given->code_bits != 12, "code_bits is %u; fsst12 has 12",
                given->code_bits);
-        REFUSE(given->max_token && given->max_token != 8, "max_token is %u; fsst12 has 8", given->max_token);
+        REFUSE(given->max_token && given->max_token != 8, "max_token is %u; fsst12 has 8",
+               given->max_token);
         choice->code_bits = 12;
         choice->max_token = 8;
         return FASTPAIR_OK;

@@ -14,7 +14,8 @@ uint32_t fp_sidecar_write(const uint16_t *codes, uint64_t count, const uint8_t *
             fp_store32(section + batch / group * 4, (uint32_t)base);
         }
         fp_store16(numbers + batch * 2, (uint16_t)(position - base));
-        uint64_t first = batch * batch_codes, end = first + batch_codes < count ? first + batch_codes : count;
+        uint64_t first = batch * batch_codes,
+                 end = first + batch_codes < count ? first + batch_codes : count;
         uint32_t bytes = 0;
         for (uint64_t i = first; i < end; i++) {
             uint32_t length = lengths_of_code[codes[i]];

@@ -20,7 +20,8 @@ typedef struct fp_sidecar_reader {
     uint32_t shift;
 } fp_sidecar_reader;
 
-static inline fp_sidecar_reader fp_sidecar_open(const uint8_t *section, uint64_t batches, uint32_t group) {
+static inline fp_sidecar_reader fp_sidecar_open(const uint8_t *section, uint64_t batches,
+                                                uint32_t group) {
     uint32_t shift = (uint32_t)__builtin_ctz(group);
     return (fp_sidecar_reader){section, section + ((batches + group - 1) >> shift) * 4, shift};
 }

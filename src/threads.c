@@ -21,13 +21,15 @@ static void *run_tasks(void *argument) {
     }
 }
 
-void fp_parallel(uint32_t threads, uint64_t count, void (*task)(void *context, uint64_t i), void *context) {
+void fp_parallel(uint32_t threads, uint64_t count, void (*task)(void *context, uint64_t i),
+                 void *context) {
     fp_work work = {.count = count, .task = task, .context = context};
     if (threads > count) threads = (uint32_t)count;
     if (threads > FP_MAX_THREADS) threads = FP_MAX_THREADS;
     pthread_t others[FP_MAX_THREADS];
     uint32_t started = 0;
-    while (started + 1 < threads && pthread_create(&others[started], NULL, run_tasks, &work) == 0) started++;
+    while (started + 1 < threads && pthread_create(&others[started], NULL, run_tasks, &work) == 0)
+        started++;
     run_tasks(&work);
     for (uint32_t i = 0; i < started; i++) pthread_join(others[i], NULL);
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-fastpair_status fp_tokens_create(fp_tokens *tokens, uint32_t max_token, const fastpair_allocator *allocator,
-                                 fastpair_error *error) {
+fastpair_status fp_tokens_create(fp_tokens *tokens, uint32_t max_token,
+                                 const fastpair_allocator *allocator, fastpair_error *error) {
     *tokens = (fp_tokens){.max_token = max_token};
     tokens->bytes = fp_allocate_zero(allocator, FP_MAX_TOKENS, sizeof *tokens->bytes);
     tokens->lengths = fp_allocate_zero(allocator, FP_MAX_TOKENS, 1);

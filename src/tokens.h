@@ -18,8 +18,8 @@ typedef struct fp_tokens {
 } fp_tokens;
 
 /* Allocates the arrays and puts in the 256 single bytes. */
-fastpair_status fp_tokens_create(fp_tokens *tokens, uint32_t max_token, const fastpair_allocator *allocator,
-                                 fastpair_error *error);
+fastpair_status fp_tokens_create(fp_tokens *tokens, uint32_t max_token,
+                                 const fastpair_allocator *allocator, fastpair_error *error);
 void fp_tokens_free(fp_tokens *tokens, const fastpair_allocator *allocator);
 
 /* Appends a token and returns its id. The caller has checked that there is room. */
@@ -45,7 +45,8 @@ static inline uint32_t fp_class_shift(uint32_t code_bits) {
  * what splitting every class into a hot and a cold run can cost. */
 static inline fp_room fp_room_for(uint32_t code_bits, uint32_t max_token, int hot) {
     fp_room room = {.shift = fp_class_shift(code_bits)};
-    room.groups_free = (1u << (code_bits - room.shift)) - (256u >> room.shift) - (hot ? max_token : 0);
+    room.groups_free =
+        (1u << (code_bits - room.shift)) - (256u >> room.shift) - (hot ? max_token : 0);
     room.in_class[1] = 256;
     return room;
 }

@@ -96,7 +96,8 @@ static fastpair_status count_sample(trainer_state *trainer, uint64_t size,
     for (uint64_t done = 0, piece = 0; done < size;) {
         uint64_t pieces = 0;
         offsets[0] = 0;
-        while (pieces < BLOCK_PIECES && offsets[pieces] < BLOCK_BYTES && done + offsets[pieces] < size) {
+        while (pieces < BLOCK_PIECES && offsets[pieces] < BLOCK_BYTES &&
+               done + offsets[pieces] < size) {
             offsets[pieces + 1] = offsets[pieces] + sample->lengths[piece + pieces];
             pieces++;
         }
@@ -132,14 +133,16 @@ static void list_choices(trainer_state *trainer) {
     trainer->choice_count = 0;
     for (uint32_t id = 256; id < tokens->count; id++)
         if (trainer->counts[id])
-            add_choice(trainer, fp_load64(tokens->bytes[id]), tokens->lengths[id], trainer->counts[id]);
+            add_choice(trainer, fp_load64(tokens->bytes[id]), tokens->lengths[id],
+                       trainer->counts[id]);
     for (uint32_t slot = 0; slot < trainer->slots; slot++) {
         const counted_pair *pair = &trainer->pairs[slot];
         if (pair->count < 2) continue;
         uint32_t first = pair->ids >> CODE_BITS, second = pair->ids & (MAX_CODES - 1);
         uint64_t bytes = fp_load64(tokens->bytes[first]) | fp_load64(tokens->bytes[second])
                                                                << 8 * tokens->lengths[first];
-        add_choice(trainer, bytes, tokens->lengths[first] + (uint32_t)tokens->lengths[second], pair->count);
+        add_choice(trainer, bytes, tokens->lengths[first] + (uint32_t)tokens->lengths[second],
+                   pair->count);
     }
 }
 
@@ -171,7 +174,8 @@ static void keep_best(trainer_state *trainer, int hot) {
     choice *heap = trainer->choices;
     memset(tokens->bytes[256], 0, (tokens->count - 256) * sizeof *tokens->bytes);
     tokens->count = 256;
-    for (uint32_t place = trainer->choice_count / 2; place-- > 0;) sink(heap, trainer->choice_count, place);
+    for (uint32_t place = trainer->choice_count / 2; place-- > 0;)
+        sink(heap, trainer->choice_count, place);
     while (trainer->choice_count && !fp_room_full(&room, MAX_TOKEN)) {
         uint32_t length = (uint32_t)heap[0].length;
         if (fp_room_has(&room, length)) {
@@ -193,8 +197,9 @@ static trainer_state *create_trainer(const fp_sample *sample, fp_tokens *tokens,
     for (uint64_t i = 0; i < sample->pieces; i++)
         if (sample->lengths[i] > largest_piece) largest_piece = sample->lengths[i];
     const uint64_t choices = slots / 2 + MAX_CODES, ids = BLOCK_BYTES + largest_piece;
-    const uint64_t size = sizeof(trainer_state) + choices * sizeof(choice) + slots * sizeof(counted_pair) +
-                          2 * slots * sizeof(uint32_t) + ids * sizeof(uint16_t);
+    const uint64_t size = sizeof(trainer_state) + choices * sizeof(choice) +
+                          slots * sizeof(counted_pair) + 2 * slots * sizeof(uint32_t) +
+                          ids * sizeof(uint16_t);
     trainer_state *made = fp_allocate(allocator, size, 1);
     if (!made) {
         fp_fail_memory(error, size);

@@ -56,15 +56,17 @@ struct trainer {
     fp_trie trie;
     fp_room room, empty_room;
     uint32_t max_token;
-    uint32_t payable, capacity; /* tokens that a column of this size pays for, and those there is room for */
-    uint32_t goal, made;        /* tokens wanted, one of the two, and those made */
+    uint32_t payable,
+        capacity; /* tokens that a column of this size pays for, and those there is room for */
+    uint32_t goal, made; /* tokens wanted, one of the two, and those made */
 
     const fp_sample *sample;
     uint64_t scanned; /* bytes read */
     int forgetful;
     uint8_t *met; /* by id: whether a token was made or read since this was cleared */
 
-    uint32_t *pairs; /* a slot has 24 bits of the mixed pair, then its count; count 0 marks a free slot */
+    uint32_t *
+        pairs; /* a slot has 24 bits of the mixed pair, then its count; count 0 marks a free slot */
     uint32_t pair_mask;
 
     uint32_t threshold;   /* 0..MAX_COUNT */
@@ -72,17 +74,21 @@ struct trainer {
 
     /* What check_progress compares. It is due after so many bytes or tokens, whichever come first. */
     uint64_t check_bytes, check_made, next_check_at;
-    uint64_t checked_at;         /* at the last check: scanned, */
-    uint32_t checked_made;       /* made, */
-    uint32_t paired, paired_new; /* and since then: pairs counted, and those seen for the first time */
+    uint64_t checked_at;   /* at the last check: scanned, */
+    uint32_t checked_made; /* made, */
+    uint32_t paired,
+        paired_new; /* and since then: pairs counted, and those seen for the first time */
 };
 
 /* Adapts the threshold: tokens should come as fast as the rest of the sample needs to reach the goal. */
 static void check_progress(struct trainer *trainer) {
-    uint64_t left = trainer->sample->size > trainer->scanned ? trainer->sample->size - trainer->scanned : 1;
-    uint64_t bytes = trainer->scanned > trainer->checked_at ? trainer->scanned - trainer->checked_at : 1;
+    uint64_t left =
+        trainer->sample->size > trainer->scanned ? trainer->sample->size - trainer->scanned : 1;
+    uint64_t bytes =
+        trainer->scanned > trainer->checked_at ? trainer->scanned - trainer->checked_at : 1;
     uint64_t wanted = trainer->goal > trainer->made ? trainer->goal - trainer->made : 0;
-    uint64_t came = trainer->made > trainer->checked_made ? trainer->made - trainer->checked_made : 0;
+    uint64_t came =
+        trainer->made > trainer->checked_made ? trainer->made - trainer->checked_made : 0;
     /* came / bytes against wanted / left */
     if (came * left > 2 * wanted * bytes) {
         if (trainer->threshold < MAX_COUNT) trainer->threshold++;
@@ -91,7 +97,8 @@ static void check_progress(struct trainer *trainer) {
     }
     /* Where nearly all pairs are old acquaintances, as in a column of few distinct values, steps to longer tokens
      * are worth more than they cost, however small the column. */
-    trainer->goal = trainer->paired_new < trainer->paired / 8 ? trainer->capacity : trainer->payable;
+    trainer->goal =
+        trainer->paired_new < trainer->paired / 8 ? trainer->capacity : trainer->payable;
     trainer->pairs_are_random = trainer->paired_new > trainer->paired - trainer->paired / 8;
     trainer->paired = trainer->paired_new = 0;
     trainer->checked_at = trainer->scanned;
@@ -131,8 +138,8 @@ static inline uint32_t *count_pair(struct trainer *trainer, uint32_t pair, int *
 }
 
 /* Makes the `length` bytes at `text` a token if the pair they are has been seen often enough. */
-static inline int merge(struct trainer *trainer, uint32_t *slot, const uint8_t *text, uint32_t length,
-                        fp_match *merged) {
+static inline int merge(struct trainer *trainer, uint32_t *slot, const uint8_t *text,
+                        uint32_t length, fp_match *merged) {
     uint32_t threshold = trainer->threshold < TWICE ? TWICE : trainer->threshold;
     if ((*slot & MAX_COUNT) < threshold) return 0;
     if (trainer->made >= trainer->goal || !fp_room_has(&trainer->room, length)) return 0;
@@ -141,7 +148,8 @@ static inline int merge(struct trainer *trainer, uint32_t *slot, const uint8_t *
     memcpy(bytes, text, length);
     uint32_t before = trainer->trie.tokens->count;
     *merged = (fp_match){fp_trie_add(&trainer->trie, bytes, length), length};
-    if (trainer->trie.tokens->count > before) { /* another lane may have made it since this one read on */
+    if (trainer->trie.tokens->count >
+        before) { /* another lane may have made it since this one read on */
         fp_room_take(&trainer->room, length);
         trainer->made++;
         trainer->met[merged->id] = 1;
@@ -181,7 +189,8 @@ static inline void pair_up(struct trainer *trainer, struct lane *lane) {
             trainer->pairs_are_random && lane->current.length > 1)
             pair_cut(trainer, lane, 1, 1, &next);
     } else if (trainer->threshold < TWICE) {
-        uint32_t most = trainer->max_token - lane->previous.length, least = least_cut[trainer->threshold];
+        uint32_t most = trainer->max_token - lane->previous.length,
+                 least = least_cut[trainer->threshold];
         if (most >= least) pair_cut(trainer, lane, most, least, &next);
     }
     lane->previous = next;
@@ -297,8 +306,8 @@ static void read_sample(struct trainer *trainer) {
     }
 }
 
-fastpair_status fp_train_onpair(const fp_sample *sample, uint32_t code_bits, uint32_t max_token, int hot,
-                                const fastpair_allocator *allocator, fp_tokens *tokens,
+fastpair_status fp_train_onpair(const fp_sample *sample, uint32_t code_bits, uint32_t max_token,
+                                int hot, const fastpair_allocator *allocator, fp_tokens *tokens,
                                 fastpair_error *error) {
     struct trainer trainer = {.room = fp_room_for(code_bits, max_token, hot),
                               .max_token = max_token,

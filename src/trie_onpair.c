@@ -50,7 +50,8 @@ void fp_trie_clear(fp_trie *trie) {
 
 /* Makes the node of the first `depth` of these bytes, whose key is low and high, and hangs it below its parent. */
 static fp_trie_node *add_node(fp_trie *trie, uint64_t low, uint32_t high, uint32_t depth,
-                              const uint8_t bytes[16], uint32_t *parents_list, uint64_t *parents_below) {
+                              const uint8_t bytes[16], uint32_t *parents_list,
+                              uint64_t *parents_below) {
     fp_match best = fp_trie_match(trie, bytes, depth); /* while the node does not exist */
     uint32_t slot = (uint32_t)(fp_trie_hash_node(low, high, depth) >> trie->node_shift);
     while (trie->nodes[slot].depth) slot = (slot + 1) & trie->node_mask;
@@ -80,7 +81,8 @@ static void tell_below(fp_trie *trie, uint32_t list, uint32_t id, uint32_t lengt
         if (((node->key_low ^ low) & low_mask) | ((node->key_high ^ high) & high_mask)) continue;
         node->best = (uint16_t)id;
         node->best_length = (uint8_t)length;
-        tell_below(trie, links->first_child, id, length, low, high); /* there are but three levels */
+        tell_below(trie, links->first_child, id, length, low,
+                   high); /* there are but three levels */
     }
 }
 

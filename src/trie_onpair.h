@@ -17,8 +17,9 @@ typedef struct fp_trie_node {
     uint32_t key_high; /* and its last 4 at depth 12 */
     uint16_t best;     /* the longest token that is a prefix of this prefix */
     uint8_t best_length;
-    uint8_t depth;  /* 4, 8 or 12; 0 marks a free slot */
-    uint64_t ends;  /* filter: one bit for each token that ends behind this depth and before the next */
+    uint8_t depth; /* 4, 8 or 12; 0 marks a free slot */
+    uint64_t
+        ends; /* filter: one bit for each token that ends behind this depth and before the next */
     uint64_t below; /* filter: one bit for each node one level down */
 } fp_trie_node;
 
@@ -42,8 +43,8 @@ typedef struct fp_trie {
     fp_trie_root *roots;  /* 65536 */
     fp_trie_node *nodes;  /* a hash table by prefix */
     fp_trie_links *links; /* of the nodes, by slot */
-    uint64_t
-        *ends; /* a hash table of the tokens in the filters: 48 bits of the hash, then the id; 0 is free */
+    uint64_t *
+        ends; /* a hash table of the tokens in the filters: 48 bits of the hash, then the id; 0 is free */
     uint32_t node_shift, node_mask;
     uint32_t end_shift, end_mask;
 } fp_trie;
@@ -92,7 +93,8 @@ static inline uint64_t fp_trie_below_bit(uint32_t suffix) {
     return 1ull << (suffix * 0x9e3779b97f4a7c15u >> 58);
 }
 
-static inline fp_trie_node *fp_trie_find(const fp_trie *trie, uint64_t low, uint32_t high, uint32_t depth) {
+static inline fp_trie_node *fp_trie_find(const fp_trie *trie, uint64_t low, uint32_t high,
+                                         uint32_t depth) {
     uint32_t slot = (uint32_t)(fp_trie_hash_node(low, high, depth) >> trie->node_shift);
     for (;; slot = (slot + 1) & trie->node_mask) {
         fp_trie_node *node = &trie->nodes[slot];
@@ -114,7 +116,8 @@ static inline void fp_trie_prefetch(const fp_trie *trie, const uint8_t *text) {
     uint64_t low = fp_load64(text);
     uint32_t high = fp_load32(text + 8);
     __builtin_prefetch(&trie->roots[low & 0xffff]);
-    __builtin_prefetch(&trie->nodes[fp_trie_hash_node(low & 0xffffffffu, 0, 4) >> trie->node_shift]);
+    __builtin_prefetch(
+        &trie->nodes[fp_trie_hash_node(low & 0xffffffffu, 0, 4) >> trie->node_shift]);
     __builtin_prefetch(&trie->nodes[fp_trie_hash_node(low, 0, 8) >> trie->node_shift]);
     __builtin_prefetch(&trie->nodes[fp_trie_hash_node(low, high, 12) >> trie->node_shift]);
 }

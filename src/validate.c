@@ -19,19 +19,21 @@ static fastpair_status check_validity(const fp_chunk_view *view, fastpair_error 
     if (!chunk->has_validity) return FASTPAIR_OK;
     const uint8_t *bitmap = fp_chunk_section(chunk, view->block, FP_SECTION_VALIDITY);
     if (chunk->rows % 8 && bitmap[chunk->rows / 8] >> chunk->rows % 8)
-        return fp_chunk_fault(view, FP_SECTION_VALIDITY, chunk->rows / 8, "spare validity bits are not zero",
-                              error);
+        return fp_chunk_fault(view, FP_SECTION_VALIDITY, chunk->rows / 8,
+                              "spare validity bits are not zero", error);
     if (fp_chunk_validity(view, 0, chunk->rows, NULL, 0) != chunk->nulls)
-        return fp_chunk_fault(view, FP_SECTION_VALIDITY, 0, "the header gives another number of null rows",
-                              error);
+        return fp_chunk_fault(view, FP_SECTION_VALIDITY, 0,
+                              "the header gives another number of null rows", error);
     uint64_t starts[FP_LENGTH_BLOCK + 1];
     uint32_t rows;
     for (uint64_t first = 0; first < chunk->rows; first += FP_LENGTH_BLOCK) {
-        fastpair_status status = fp_chunk_row_starts(view, first / FP_LENGTH_BLOCK, starts, &rows, error);
+        fastpair_status status =
+            fp_chunk_row_starts(view, first / FP_LENGTH_BLOCK, starts, &rows, error);
         if (status) return status;
         for (uint32_t i = 0; i < rows; i++)
             if (starts[i + 1] != starts[i] && fp_chunk_row_is_null(view, first + i))
-                return fp_chunk_fault(view, FP_SECTION_LENGTHS, first / FP_LENGTH_BLOCK * FP_LENGTH_ENTRY,
+                return fp_chunk_fault(view, FP_SECTION_LENGTHS,
+                                      first / FP_LENGTH_BLOCK * FP_LENGTH_ENTRY,
                                       "a null row has bytes", error);
     }
     return FASTPAIR_OK;
@@ -47,7 +49,8 @@ typedef struct row_ends {
 
 /* Goes through the ends up to `to`; returns how many of them are at no token's end, as `token_ends` marks them from
  * chunk byte `from` on. */
-static uint64_t count_cut_rows(row_ends *ends, uint64_t from, uint64_t to, const uint8_t *token_ends) {
+static uint64_t count_cut_rows(row_ends *ends, uint64_t from, uint64_t to,
+                               const uint8_t *token_ends) {
     uint64_t cut = 0;
     for (;;) {
         for (; ends->next <= ends->rows && ends->starts[ends->next] <= to; ends->next++)
@@ -61,22 +64,25 @@ static uint64_t count_cut_rows(row_ends *ends, uint64_t from, uint64_t to, const
 
 /* ---------------------------------------------------------------- codes */
 
-static fastpair_status check_code_padding(const fp_chunk_view *view, uint32_t bits, fastpair_error *error) {
+static fastpair_status check_code_padding(const fp_chunk_view *view, uint32_t bits,
+                                          fastpair_error *error) {
     const fp_section *section = &view->chunk->sections[FP_SECTION_CODES];
     const uint8_t *packed = view->block + section->offset;
     uint64_t used = view->chunk->codes * bits, whole = (used + 7) / 8; /* below 2^36 bits */
-    if ((used % 8 && packed[used / 8] >> used % 8) || !fp_all_zero(packed + whole, section->size - whole))
-        return fp_chunk_fault(view, FP_SECTION_CODES, used / 8, "the padding behind the codes is not zero",
-                              error);
+    if ((used % 8 && packed[used / 8] >> used % 8) ||
+        !fp_all_zero(packed + whole, section->size - whole))
+        return fp_chunk_fault(view, FP_SECTION_CODES, used / 8,
+                              "the padding behind the codes is not zero", error);
     return FASTPAIR_OK;
 }
 
-static fastpair_status check_codes(const fp_chunk_view *view, uint32_t bits, const uint8_t *length_of_code,
-                                   fastpair_error *error) {
+static fastpair_status check_codes(const fp_chunk_view *view, uint32_t bits,
+                                   const uint8_t *length_of_code, fastpair_error *error) {
     const fp_chunk *chunk = view->chunk;
     const uint8_t *packed = fp_chunk_section(chunk, view->block, FP_SECTION_CODES);
     const uint8_t *sidecar = fp_chunk_section(chunk, view->block, FP_SECTION_SIDECAR);
-    uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes), position = 0, largest = 0;
+    uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes), position = 0,
+             largest = 0;
     uint64_t by_length[4][17] = {
         {0}}; /* four of each, so that equal lengths in a row do not wait for each other */
     row_ends ends = {.view = view, .next = 1};
@@ -108,10 +114,12 @@ static fastpair_status check_codes(const fp_chunk_view *view, uint32_t bits, con
     for (int i = 0; i < 16; i++)
         if (by_length[0][i + 1] + by_length[1][i + 1] + by_length[2][i + 1] + by_length[3][i + 1] !=
             chunk->by_length[i])
-            return fp_chunk_fault(view, FP_SECTION_CODES, 0, "the header counts other token lengths", error);
+            return fp_chunk_fault(view, FP_SECTION_CODES, 0,
+                                  "the header counts other token lengths", error);
     /* The counts give the decoded bytes, so `position` is right now, too. */
     if (largest != chunk->largest_batch)
-        return fp_chunk_fault(view, FP_SECTION_CODES, 0, "the header gives another largest batch", error);
+        return fp_chunk_fault(view, FP_SECTION_CODES, 0, "the header gives another largest batch",
+                              error);
     return check_code_padding(view, bits, error);
 }
 
@@ -140,8 +148,8 @@ fastpair_status fp_chunk_validate(const fp_chunk_view *view, const fp_column_dic
     if (!status) status = check_gaps(view, error);
     if (status) return status;
     uint64_t where;
-    const char *fault = fp_lengths_check(view->block + lengths->offset, lengths->size, view->chunk->rows,
-                                         view->chunk->decoded_bytes, &where);
+    const char *fault = fp_lengths_check(view->block + lengths->offset, lengths->size,
+                                         view->chunk->rows, view->chunk->decoded_bytes, &where);
     if (fault) return fp_chunk_fault(view, FP_SECTION_LENGTHS, where, fault, error);
     status = check_validity(view, error);
     if (!status && view->chunk->coded)
@@ -153,8 +161,8 @@ fastpair_status fp_chunk_validate(const fp_chunk_view *view, const fp_column_dic
 static fastpair_status check_chunk(void *context, uint64_t number, fastpair_error *error) {
     const fastpair_column *column = context;
     fp_chunk_view view = fp_column_chunk(column, number);
-    return fp_chunk_validate(&view, view.chunk->coded ? &column->dictionaries[view.chunk->dictionary] : NULL,
-                             error);
+    return fp_chunk_validate(
+        &view, view.chunk->coded ? &column->dictionaries[view.chunk->dictionary] : NULL, error);
 }
 
 fastpair_status fastpair_column_validate(const fastpair_column *column, uint32_t threads,
@@ -164,5 +172,6 @@ fastpair_status fastpair_column_validate(const fastpair_column *column, uint32_t
                        "fastpair_column_validate: column must not be NULL");
     fastpair_status status = fp_check_threads(threads, error);
     if (status) return status;
-    return fp_run_tasks(threads, column->totals.chunks, check_chunk, (void *)(uintptr_t)column, error);
+    return fp_run_tasks(threads, column->totals.chunks, check_chunk, (void *)(uintptr_t)column,
+                        error);
 }

@@ -21,8 +21,9 @@
 #define FIRST_BYTES_AUTO (32u << 20)
 
 static uint64_t least_unit(const fp_settings *settings) {
-    uint64_t bytes =
-        settings->sample_bytes && settings->sample_bytes < UNIT_BYTES ? settings->sample_bytes : UNIT_BYTES;
+    uint64_t bytes = settings->sample_bytes && settings->sample_bytes < UNIT_BYTES
+                         ? settings->sample_bytes
+                         : UNIT_BYTES;
     return bytes > settings->chunk_bytes ? bytes : settings->chunk_bytes;
 }
 
@@ -31,7 +32,8 @@ static uint64_t first_group_bytes(const fp_settings *settings) {
     if (settings->choice.codec == FASTPAIR_CODEC_AUTO) least = FIRST_BYTES_AUTO;
     if (!sample) sample = fp_sample_default(settings->choice.codec, settings->choice.code_bits);
     if (settings->sample_bytes || least < sample) least = sample;
-    return least > 2 * unit ? least : 2 * unit; /* two units' worth always holds one that is closed */
+    return least > 2 * unit ? least
+                            : 2 * unit; /* two units' worth always holds one that is closed */
 }
 
 static uint32_t group_units(const fp_settings *settings) {
@@ -44,13 +46,15 @@ static uint32_t group_units(const fp_settings *settings) {
 /* Bytes that hold a group: what lies behind its last closed chunk is less than a chunk. */
 static uint64_t target_bytes(const fastpair_writer *writer) {
     const fp_settings *settings = &writer->settings;
-    return writer->footer.chunks ? group_units(settings) * least_unit(settings) + settings->chunk_bytes
-                                 : first_group_bytes(settings);
+    return writer->footer.chunks
+               ? group_units(settings) * least_unit(settings) + settings->chunk_bytes
+               : first_group_bytes(settings);
 }
 
 /* ---------------------------------------------------------------- bytes out */
 
-static fastpair_status put(fastpair_writer *writer, const void *data, uint64_t size, fastpair_error *error) {
+static fastpair_status put(fastpair_writer *writer, const void *data, uint64_t size,
+                           fastpair_error *error) {
     int reason = writer->sink.write(writer->sink.context, data, (size_t)size);
     if (reason)
         return fp_fail(error, FASTPAIR_ERROR_IO, writer->position,
@@ -73,7 +77,8 @@ static fastpair_status put_header(fastpair_writer *writer, fastpair_error *error
     fp_file_header_write(&header, bytes);
     fastpair_status status = put(writer, bytes, sizeof bytes, error);
     return status ? status
-                  : put_zeros(writer, fp_first_block(writer->settings.alignment) - sizeof bytes, error);
+                  : put_zeros(writer, fp_first_block(writer->settings.alignment) - sizeof bytes,
+                              error);
 }
 
 fastpair_status fp_writer_emit_dictionary(fastpair_writer *writer, fastpair_error *error) {
@@ -82,7 +87,8 @@ fastpair_status fp_writer_emit_dictionary(fastpair_writer *writer, fastpair_erro
     uint64_t size = fp_dict_block_size(&numbering->dict, settings->alignment);
     fastpair_status status = put_header(writer, error);
     if (!status)
-        status = fp_buffer_reserve(&writer->dict_entries, &settings->allocator, sizeof(fp_dict_entry), error);
+        status = fp_buffer_reserve(&writer->dict_entries, &settings->allocator,
+                                   sizeof(fp_dict_entry), error);
     if (status) return status;
     uint8_t *block = fp_allocate(&settings->allocator, size, 1);
     if (!block) return fp_fail_memory(error, size);
@@ -128,13 +134,15 @@ static fastpair_status first_failure(const fastpair_writer *writer, uint32_t fro
     return FASTPAIR_OK;
 }
 
-fastpair_status fp_writer_parse(fastpair_writer *writer, uint32_t from, uint32_t to, fastpair_error *error) {
+fastpair_status fp_writer_parse(fastpair_writer *writer, uint32_t from, uint32_t to,
+                                fastpair_error *error) {
     group_work work = {writer, from};
     fp_parallel(writer->settings.threads, to - from, parse_task, &work);
     return first_failure(writer, from, to, error);
 }
 
-fastpair_status fp_writer_emit(fastpair_writer *writer, uint32_t from, uint32_t to, fastpair_error *error) {
+fastpair_status fp_writer_emit(fastpair_writer *writer, uint32_t from, uint32_t to,
+                               fastpair_error *error) {
     group_work work = {writer, from};
     fp_parallel(writer->settings.threads, to - from, build_task, &work);
     fastpair_status status = first_failure(writer, from, to, error);
@@ -144,7 +152,8 @@ fastpair_status fp_writer_emit(fastpair_writer *writer, uint32_t from, uint32_t 
                                    (to - from) * sizeof(fp_chunk_entry), error);
     for (uint32_t j = from; j < to && !status; j++) {
         const fp_job *job = &writer->jobs[j];
-        fp_chunk_entry entry = {writer->position, job->block.size, job->rows, job->chunk.decoded_bytes};
+        fp_chunk_entry entry = {writer->position, job->block.size, job->rows,
+                                job->chunk.decoded_bytes};
         memcpy(writer->chunk_entries.data + writer->chunk_entries.size, &entry, sizeof entry);
         writer->chunk_entries.size += sizeof entry;
         writer->footer.chunks++;
@@ -196,9 +205,10 @@ static fastpair_status cut_units(fastpair_writer *writer, uint32_t most, int las
         set_job(pending, row, end, job);
         row = end;
         unit_bytes += fp_job_bytes(job);
-        job->ends_unit = unit_bytes + writer->settings.chunk_bytes / 2 >= least_unit(&writer->settings) ||
-                         row - *rows >= UNIT_ROWS || chunks - *count >= UNIT_CHUNKS ||
-                         (last && row == pending->rows);
+        job->ends_unit =
+            unit_bytes + writer->settings.chunk_bytes / 2 >= least_unit(&writer->settings) ||
+            row - *rows >= UNIT_ROWS || chunks - *count >= UNIT_CHUNKS ||
+            (last && row == pending->rows);
         if (!job->ends_unit) continue;
         unit_bytes = 0;
         units++;
@@ -210,14 +220,15 @@ static fastpair_status cut_units(fastpair_writer *writer, uint32_t most, int las
 
 /* Compresses one group of pending chunks. The first group is all that was waited for, so that the dictionary is numbered by
  * all of it. *more is 0 when no chunk was ready. */
-static fastpair_status process_group(fastpair_writer *writer, int last, int *more, fastpair_error *error) {
+static fastpair_status process_group(fastpair_writer *writer, int last, int *more,
+                                     fastpair_error *error) {
     int first_group = !writer->footer.chunks;
     uint64_t rows;
     uint32_t count;
     fastpair_status status = fp_adapt_train(writer, error);
     if (!status)
-        status = cut_units(writer, first_group ? UINT32_MAX : group_units(&writer->settings), last, &count,
-                           &rows, error);
+        status = cut_units(writer, first_group ? UINT32_MAX : group_units(&writer->settings), last,
+                           &count, &rows, error);
     if (status) return status;
     *more = count > 0;
     if (!count) return FASTPAIR_OK;
@@ -235,8 +246,8 @@ static fastpair_status process_group(fastpair_writer *writer, int last, int *mor
 /* ---------------------------------------------------------------- the public calls */
 
 fastpair_status fp_writer_create(const fastpair_sink *sink, const fp_settings *settings,
-                                 uint64_t column_bytes, fastpair_dictionary *model, fastpair_writer **result,
-                                 fastpair_error *error) {
+                                 uint64_t column_bytes, fastpair_dictionary *model,
+                                 fastpair_writer **result, fastpair_error *error) {
     fastpair_writer *writer = fp_allocate_zero(&settings->allocator, 1, sizeof *writer);
     if (!writer) {
         fastpair_dictionary_free(model);
@@ -246,7 +257,8 @@ fastpair_status fp_writer_create(const fastpair_sink *sink, const fp_settings *s
     writer->sink = *sink;
     writer->column_bytes = column_bytes;
     writer->trained = model != NULL;
-    fastpair_status status = fp_regime_create(model, &settings->allocator, &writer->regimes.present, error);
+    fastpair_status status =
+        fp_regime_create(model, &settings->allocator, &writer->regimes.present, error);
     if (status) {
         fastpair_writer_close(writer);
         return status;
@@ -255,7 +267,8 @@ fastpair_status fp_writer_create(const fastpair_sink *sink, const fp_settings *s
     return FASTPAIR_OK;
 }
 
-fastpair_status fastpair_writer_open(const fastpair_sink *sink, const fastpair_compress_options *options,
+fastpair_status fastpair_writer_open(const fastpair_sink *sink,
+                                     const fastpair_compress_options *options,
                                      fastpair_writer **writer, fastpair_error *error) {
     if (!sink || !sink->write || !writer)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
@@ -269,7 +282,8 @@ fastpair_status fastpair_writer_open(const fastpair_sink *sink, const fastpair_c
 /* A writer that failed or finished takes nothing more. */
 static fastpair_status check_usable(const fastpair_writer *writer, fastpair_error *error) {
     if (!writer || writer->failed || writer->finished)
-        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION, "the writer %s",
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "the writer %s",
                        !writer            ? "must not be NULL"
                        : writer->finished ? "has finished its column; open another"
                                           : "has failed before and can only be closed");
@@ -281,8 +295,10 @@ fastpair_status fastpair_writer_append(fastpair_writer *writer, const fastpair_r
     fastpair_status status = check_usable(writer, error);
     if (status) return status;
     if (!rows)
-        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION, "rows must not be NULL");
-    if ((status = fp_rows_check(rows, error))) return status; /* nothing was taken: the writer stays usable */
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "rows must not be NULL");
+    if ((status = fp_rows_check(rows, error)))
+        return status; /* nothing was taken: the writer stays usable */
     uint64_t next = 0;
     while (next < rows->rows && !status) {
         status = fp_pending_take(&writer->pending, rows, next, target_bytes(writer),
@@ -295,8 +311,8 @@ fastpair_status fastpair_writer_append(fastpair_writer *writer, const fastpair_r
     return status;
 }
 
-fastpair_status fastpair_writer_set_framing(fastpair_writer *writer, uint8_t separator, int final_separator,
-                                            fastpair_error *error) {
+fastpair_status fastpair_writer_set_framing(fastpair_writer *writer, uint8_t separator,
+                                            int final_separator, fastpair_error *error) {
     fastpair_status status = check_usable(writer, error);
     if (status) return status;
     int started = writer->header_written || writer->pending.rows;
@@ -316,8 +332,8 @@ static fastpair_status put_footer(fastpair_writer *writer, fastpair_error *error
     uint8_t *bytes = fp_allocate(&writer->settings.allocator, size, 1);
     if (!bytes) return fp_fail_memory(error, size);
     fp_footer_write(footer, (const fp_dict_entry *)(const void *)writer->dict_entries.data,
-                    (const fp_chunk_entry *)(const void *)writer->chunk_entries.data, writer->position,
-                    bytes);
+                    (const fp_chunk_entry *)(const void *)writer->chunk_entries.data,
+                    writer->position, bytes);
     fastpair_status status = put(writer, bytes, size, error);
     fp_release(&writer->settings.allocator, bytes);
     return status;

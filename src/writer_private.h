@@ -44,8 +44,8 @@ const fastpair_dictionary *fp_writer_model(const fastpair_writer *writer);
 
 /* Opens a writer; `model`, if not NULL, is already trained and becomes the writer's, also on failure. */
 fastpair_status fp_writer_create(const fastpair_sink *sink, const fp_settings *settings,
-                                 uint64_t column_bytes, fastpair_dictionary *model, fastpair_writer **writer,
-                                 fastpair_error *error);
+                                 uint64_t column_bytes, fastpair_dictionary *model,
+                                 fastpair_writer **writer, fastpair_error *error);
 
 /* Trains on the pending rows if that is still to be done. */
 fastpair_status fp_adapt_train(fastpair_writer *writer, fastpair_error *error);
@@ -74,10 +74,12 @@ int fp_numbering_covers(const fastpair_writer *writer, const fp_job *job);
 void fp_mark_coded(fastpair_writer *writer, fp_job *job);
 
 /* Parses jobs[from .. to) in parallel. */
-fastpair_status fp_writer_parse(fastpair_writer *writer, uint32_t from, uint32_t to, fastpair_error *error);
+fastpair_status fp_writer_parse(fastpair_writer *writer, uint32_t from, uint32_t to,
+                                fastpair_error *error);
 
 /* Builds jobs[from .. to) in parallel and writes them. */
-fastpair_status fp_writer_emit(fastpair_writer *writer, uint32_t from, uint32_t to, fastpair_error *error);
+fastpair_status fp_writer_emit(fastpair_writer *writer, uint32_t from, uint32_t to,
+                               fastpair_error *error);
 
 /* Writes the present numbering's dictionary block, gives it its number, and starts its record of used tokens. */
 fastpair_status fp_writer_emit_dictionary(fastpair_writer *writer, fastpair_error *error);

@@ -9,26 +9,26 @@
 
 static unsigned long long check_passed, check_failed;
 
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (condition)                                                                                       \
-            check_passed++;                                                                                  \
-        else {                                                                                               \
-            check_failed++;                                                                                  \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                          \
-        }                                                                                                    \
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (condition)                                                                             \
+            check_passed++;                                                                        \
+        else {                                                                                     \
+            check_failed++;                                                                        \
+            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                \
+        }                                                                                          \
     } while (0)
 
-#define CHECK_EQ(a, b)                                                                                       \
-    do {                                                                                                     \
-        unsigned long long check_a = (unsigned long long)(a), check_b = (unsigned long long)(b);             \
-        if (check_a == check_b)                                                                              \
-            check_passed++;                                                                                  \
-        else {                                                                                               \
-            check_failed++;                                                                                  \
-            fprintf(stderr, "%s:%d: failed: %s == %s (%llu != %llu)\n", __FILE__, __LINE__, #a, #b, check_a, \
-                    check_b);                                                                                \
-        }                                                                                                    \
+#define CHECK_EQ(a, b)                                                                             \
+    do {                                                                                           \
+        unsigned long long check_a = (unsigned long long)(a), check_b = (unsigned long long)(b);   \
+        if (check_a == check_b)                                                                    \
+            check_passed++;                                                                        \
+        else {                                                                                     \
+            check_failed++;                                                                        \
+            fprintf(stderr, "%s:%d: failed: %s == %s (%llu != %llu)\n", __FILE__, __LINE__, #a,    \
+                    #b, check_a, check_b);                                                         \
+        }                                                                                          \
     } while (0)
 
 /* Ends a test program: prints the counts, returns the exit code. A program that checked nothing fails. */

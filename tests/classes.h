@@ -17,8 +17,8 @@ typedef struct classes {
 
 /* Codes of 1 to 16 bits, tokens of up to 8 or 16 bytes; a hot part from 9 bits on. Groups of codes are so large that a few lengths take more than half
  * of all codes, as they must for the width. */
-static inline forge_dictionary classes_dictionary(classes *c, uint32_t bits, uint32_t longest, int hot,
-                                                  uint64_t seed) {
+static inline forge_dictionary classes_dictionary(classes *c, uint32_t bits, uint32_t longest,
+                                                  int hot, uint64_t seed) {
     uint64_t state = seed;
     uint32_t shift = bits > 3 ? bits - 3 : 0, group = 1u << shift, next = 0, bytes = 0;
     forge_dictionary d = {.codec = 1, .bits = bits, .longest = longest, .order = 1, .shift = shift};
@@ -32,7 +32,8 @@ static inline forge_dictionary classes_dictionary(classes *c, uint32_t bits, uin
     for (uint32_t g = 0; g < groups; g++) {
         uint32_t in_part = g < cold_from ? g : g - cold_from;
         uint32_t length = g + 1 == groups ? longest : shortest + in_part * longest / 8;
-        uint32_t most = group < 64 ? group : 64, count = 1 + (uint32_t)(check_random(&state) % most);
+        uint32_t most = group < 64 ? group : 64,
+                 count = 1 + (uint32_t)(check_random(&state) % most);
         if (hot && g == cold_from) d.hot = c->hot = g * group;
         next = g * group;
         uint8_t *run = forge_append(&d.section, NULL, 8);
@@ -51,7 +52,8 @@ static inline forge_dictionary classes_dictionary(classes *c, uint32_t bits, uin
 }
 
 /* So many random codes of the dictionary, in rows of up to 40 codes. */
-static inline forge_chunk classes_chunk(const classes *c, uint32_t count, uint32_t batch, uint64_t seed) {
+static inline forge_chunk classes_chunk(const classes *c, uint32_t count, uint32_t batch,
+                                        uint64_t seed) {
     uint64_t state = seed, rows = 0;
     uint32_t *codes = malloc(count * sizeof *codes), *lengths = calloc(count, sizeof *lengths);
     if (!codes || !lengths) abort();
@@ -60,7 +62,8 @@ static inline forge_chunk classes_chunk(const classes *c, uint32_t count, uint32
         lengths[rows] += c->length_of[codes[i]];
         rows += check_random(&state) % 40 == 0 || i + 1 == count;
     }
-    forge_chunk chunk = forge_coded_chunk(codes, count, c->bits, c->length_of, batch, lengths, NULL, rows);
+    forge_chunk chunk =
+        forge_coded_chunk(codes, count, c->bits, c->length_of, batch, lengths, NULL, rows);
     free(codes), free(lengths);
     return chunk;
 }

@@ -29,14 +29,16 @@ static inline void *counting_allocate(void *context, size_t size) {
     uint64_t call = c->calls++;
     int refuse = call == c->fail_at || (c->fail_after_too && call > c->fail_at) ||
                  (c->limit_bytes && size > c->limit_bytes);
-    uint8_t *block = refuse || size > SIZE_MAX - COUNTING_HEAD ? NULL : malloc(size + COUNTING_HEAD);
+    uint8_t *block =
+        refuse || size > SIZE_MAX - COUNTING_HEAD ? NULL : malloc(size + COUNTING_HEAD);
     if (block) {
         c->live++;
         c->live_bytes += size;
         if (c->live_bytes > c->peak_bytes) c->peak_bytes = c->live_bytes;
         uint64_t recorded = size;
         memcpy(block, &recorded, sizeof recorded);
-        memset(block + COUNTING_HEAD, 0xdb, size < 4096 ? size : 4096); /* nobody may count on zeroes */
+        memset(block + COUNTING_HEAD, 0xdb,
+               size < 4096 ? size : 4096); /* nobody may count on zeroes */
         block += COUNTING_HEAD;
     }
     pthread_mutex_unlock(&c->lock);

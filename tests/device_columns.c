@@ -81,7 +81,8 @@ static void make_chunk(device_column *d, uint32_t number) {
                                        .packed_words = chunk->sections[FP_SECTION_CODES].size / 4,
                                        .last_in_column = number + 1 == d->chunk_count};
     if (chunk->coded) {
-        d->chunks[number].file_batches = (uint32_t)fp_sidecar_batches(chunk->codes, chunk->batch_codes);
+        d->chunks[number].file_batches =
+            (uint32_t)fp_sidecar_batches(chunk->codes, chunk->batch_codes);
         d->coded_chunks++;
         add_piece(d, codes, chunk->sections[FP_SECTION_CODES].size, "codes");
         add_piece(d, sidecar, chunk->sections[FP_SECTION_SIDECAR].size, "sidecar");

@@ -12,16 +12,16 @@ enum { SKIPPED = 77 };
 /* ---------------------------------------------------------------- the runtime */
 
 /* name, symbol, parameters. */
-#define RUNTIME_CALLS(CALL)                                                                                  \
-    CALL(allocate, "cudaMalloc", (void **memory, size_t size))                                               \
-    CALL(release, "cudaFree", (void *memory))                                                                \
-    CALL(fill, "cudaMemset", (void *memory, int value, size_t size))                                         \
-    CALL(copy, "cudaMemcpy", (void *to, const void *from, size_t size, int kind))                            \
-    CALL(stream_create, "cudaStreamCreate", (void **stream))                                                 \
-    CALL(stream_destroy, "cudaStreamDestroy", (void *stream))                                                \
-    CALL(stream_wait, "cudaStreamSynchronize", (void *stream))                                               \
-    CALL(wait, "cudaDeviceSynchronize", (void))                                                              \
-    CALL(last_error, "cudaGetLastError", (void))                                                             \
+#define RUNTIME_CALLS(CALL)                                                                        \
+    CALL(allocate, "cudaMalloc", (void **memory, size_t size))                                     \
+    CALL(release, "cudaFree", (void *memory))                                                      \
+    CALL(fill, "cudaMemset", (void *memory, int value, size_t size))                               \
+    CALL(copy, "cudaMemcpy", (void *to, const void *from, size_t size, int kind))                  \
+    CALL(stream_create, "cudaStreamCreate", (void **stream))                                       \
+    CALL(stream_destroy, "cudaStreamDestroy", (void *stream))                                      \
+    CALL(stream_wait, "cudaStreamSynchronize", (void *stream))                                     \
+    CALL(wait, "cudaDeviceSynchronize", (void))                                                    \
+    CALL(last_error, "cudaGetLastError", (void))                                                   \
     CALL(reset, "cudaDeviceReset", (void))
 
 typedef struct runtime {
@@ -45,8 +45,8 @@ static int runtime_open(runtime *r) {
     for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     int found = library != NULL;
-#define FIND_CALL(name, symbol, parameters)                                                                  \
-    *(void **)(void *)&r->name = library ? dlsym(library, symbol) : NULL;                                    \
+#define FIND_CALL(name, symbol, parameters)                                                        \
+    *(void **)(void *)&r->name = library ? dlsym(library, symbol) : NULL;                          \
     found = found && r->name;
     RUNTIME_CALLS(FIND_CALL)
 #undef FIND_CALL
@@ -66,8 +66,10 @@ typedef struct job {
 } job;
 
 static sample make_column(void) {
-    fastpair_compress_options options = {
-        .struct_size = sizeof options, .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .chunk_bytes = 10000};
+    fastpair_compress_options options = {.struct_size = sizeof options,
+                                         .codec = FASTPAIR_CODEC_ONPAIR,
+                                         .code_bits = 12,
+                                         .chunk_bytes = 10000};
     return make_sample(0, getenv("FASTPAIR_TEST_SMALL") ? 30000 : 1000000, &options);
 }
 
@@ -80,8 +82,10 @@ static uint64_t runtime_memory(const runtime *r, uint64_t size) {
 
 /* Lays a column out; memory and stream are the runtime's, or the driver's in the context that is current. */
 static void job_open(job *j, fastpair_gpu *gpu, const sample *source, const runtime *r) {
-    *j =
-        (job){.gpu = gpu, .source = source, .info = {.struct_size = sizeof j->info}, .of_runtime = r != NULL};
+    *j = (job){.gpu = gpu,
+               .source = source,
+               .info = {.struct_size = sizeof j->info},
+               .of_runtime = r != NULL};
     const fastpair_column *column = source->column;
     CHECK_EQ(fastpair_gpu_batch_create(gpu, &column, 1, NULL, &j->batch, &j->error), FASTPAIR_OK);
     CHECK_EQ(fastpair_gpu_batch_get_info(j->batch, &j->info, &j->error), FASTPAIR_OK);
@@ -99,8 +103,8 @@ static void job_open(job *j, fastpair_gpu *gpu, const sample *source, const runt
 }
 
 static fastpair_status job_upload(job *j, fp_cu_stream stream) {
-    return fastpair_gpu_batch_upload(j->batch, j->buffers.tables, j->info.device_bytes, 0, j->info.chunks,
-                                     stream, &j->error);
+    return fastpair_gpu_batch_upload(j->batch, j->buffers.tables, j->info.device_bytes, 0,
+                                     j->info.chunks, stream, &j->error);
 }
 
 static fastpair_status job_decode(job *j, fp_cu_stream stream) {
@@ -113,8 +117,12 @@ static void job_compare(job *j, const runtime *r) {
     uint8_t *output = malloc(j->info.output_bytes + 16), *offsets = malloc((j->info.rows + 1) * 8);
     uint32_t word = 1;
     CHECK_EQ(r->stream_wait(j->buffers.stream), 0);
-    CHECK_EQ(r->copy(output, (void *)(uintptr_t)j->buffers.output, j->info.output_bytes + 16, TO_HOST), 0);
-    CHECK_EQ(r->copy(offsets, (void *)(uintptr_t)j->buffers.offsets, (j->info.rows + 1) * 8, TO_HOST), 0);
+    CHECK_EQ(
+        r->copy(output, (void *)(uintptr_t)j->buffers.output, j->info.output_bytes + 16, TO_HOST),
+        0);
+    CHECK_EQ(
+        r->copy(offsets, (void *)(uintptr_t)j->buffers.offsets, (j->info.rows + 1) * 8, TO_HOST),
+        0);
     CHECK_EQ(r->copy(&word, (void *)(uintptr_t)j->buffers.status, 4, TO_HOST), 0);
     CHECK_EQ(word, 0);
     const char *wrong = compare_host(j->batch, j->source, 1, output, offsets, 64);
@@ -124,7 +132,8 @@ static void job_compare(job *j, const runtime *r) {
 }
 
 static void job_free(job *j, const runtime *r) {
-    const uint64_t memory[] = {j->buffers.tables, j->buffers.output, j->buffers.offsets, j->buffers.status};
+    const uint64_t memory[] = {j->buffers.tables, j->buffers.output, j->buffers.offsets,
+                               j->buffers.status};
     for (int i = 0; i < 4 && r; i++) CHECK_EQ(r->release((void *)(uintptr_t)memory[i]), 0);
     if (r) CHECK_EQ(r->stream_destroy(j->buffers.stream), 0);
     if (!j->of_runtime) free_buffers(j->gpu, &j->buffers);

@@ -62,7 +62,8 @@ static sample make_sample(int kind, uint64_t bytes, const fastpair_compress_opti
             length = 16;
             memcpy(s.bytes + size, "ABCDEFGHIJKLMNOP", 16);
         } else /* random bytes: stored */
-            for (length = 0; length < 40; length++) s.bytes[size + length] = (uint8_t)check_random(&state);
+            for (length = 0; length < 40; length++)
+                s.bytes[size + length] = (uint8_t)check_random(&state);
         size += length;
         s.offsets[++s.rows] = size;
     }
@@ -96,8 +97,8 @@ static void device_ok(const fastpair_gpu *gpu, fp_cu_result result) {
     CHECK_EQ(result, 0);
 }
 
-static inline device_buffers make_buffers(const fastpair_gpu *gpu, const fastpair_gpu_batch_info *info,
-                                          uint64_t columns) {
+static inline device_buffers make_buffers(const fastpair_gpu *gpu,
+                                          const fastpair_gpu_batch_info *info, uint64_t columns) {
     device_buffers b = {0};
     const fp_driver *d = &gpu->driver;
     device_ok(gpu, d->allocate(&b.tables, info->device_bytes + 1));
@@ -119,7 +120,8 @@ static void free_buffers(const fastpair_gpu *gpu, device_buffers *b) {
     gpu->driver.stream_destroy(b->stream);
 }
 
-static inline fastpair_gpu_destination destination_in(const device_buffers *b, uint64_t output_bytes) {
+static inline fastpair_gpu_destination destination_in(const device_buffers *b,
+                                                      uint64_t output_bytes) {
     return (fastpair_gpu_destination){.struct_size = sizeof(fastpair_gpu_destination),
                                       .output = b->output,
                                       .output_bytes = output_bytes,
@@ -136,8 +138,9 @@ static inline uint32_t read_status(const fastpair_gpu *gpu, const device_buffers
 }
 
 /* What is wrong with output, row offsets and the guard behind the output, as they are on the host; NULL: nothing. */
-static const char *compare_host(const fastpair_gpu_batch *batch, const sample *samples, uint64_t count,
-                                const uint8_t *output, const uint8_t *offsets, uint32_t offset_bits) {
+static const char *compare_host(const fastpair_gpu_batch *batch, const sample *samples,
+                                uint64_t count, const uint8_t *output, const uint8_t *offsets,
+                                uint32_t offset_bits) {
     uint64_t slot = 0;
     for (uint64_t c = 0; c < count; c++) {
         uint64_t at, size;
@@ -149,7 +152,8 @@ static const char *compare_host(const fastpair_gpu_batch *batch, const sample *s
             uint32_t narrow = 0;
             memcpy(&narrow, offsets + slot * 4, offset_bits == 32 ? 4 : 0);
             memcpy(&wide, offsets + slot * 8, offset_bits == 32 ? 0 : 8);
-            if ((offset_bits == 32 ? narrow : wide) != samples[c].offsets[row]) return "row offsets";
+            if ((offset_bits == 32 ? narrow : wide) != samples[c].offsets[row])
+                return "row offsets";
         }
     }
     for (int i = 0; i < 16; i++)
@@ -159,8 +163,8 @@ static const char *compare_host(const fastpair_gpu_batch *batch, const sample *s
 
 /* Waits for a decode and compares. */
 static inline const char *compare_output(const fastpair_gpu *gpu, const fastpair_gpu_batch *batch,
-                                         const sample *samples, uint64_t count, const device_buffers *b,
-                                         uint32_t offset_bits) {
+                                         const sample *samples, uint64_t count,
+                                         const device_buffers *b, uint32_t offset_bits) {
     uint64_t bytes = batch->output_bytes, slots = batch->row_slots;
     uint8_t *output = malloc(bytes + 16), *offsets = malloc(slots * 8);
     uint32_t word = 0xffffffff;

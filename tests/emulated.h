@@ -25,17 +25,18 @@ static void emulated_assembled(const void *parameters) {
     assembled_kernel<K, BITS, L, D, S>(&((const emulated_parameters *)parameters)->spans);
 }
 
-#define EMULATED_STAGED(K, W, H, T, carried)                                                                 \
-    {"staged K" #K " W" #W " H" #H " T" #T, K, W,           16, T, 0, carried,                               \
+#define EMULATED_STAGED(K, W, H, T, carried)                                                       \
+    {"staged K" #K " W" #W " H" #H " T" #T, K, W,           16, T, 0, carried,                     \
      emulated_staged<K, W, 16, H, T>,       0, FP_GPU_SPLIT},
-#define EMULATED_STAGED8(K, T, carried)                                                                      \
-    {"staged8 K" #K " T" #T, K, 8, 8, T, 0, carried, emulated_staged<K, 8, 8, 0, T>, 0, FP_GPU_SPLIT},
-#define EMULATED_SHARED(K, W, H, T)                                                                          \
-    {"shared K" #K " W" #W " H" #H " T" #T, K, W,           16, T, 1, 0,                                     \
+#define EMULATED_STAGED8(K, T, carried)                                                            \
+    {"staged8 K" #K " T" #T,         K, 8,           8, T, 0, carried,                             \
+     emulated_staged<K, 8, 8, 0, T>, 0, FP_GPU_SPLIT},
+#define EMULATED_SHARED(K, W, H, T)                                                                \
+    {"shared K" #K " W" #W " H" #H " T" #T, K, W,           16, T, 1, 0,                           \
      emulated_shared<K, W, 16, H, T>,       0, FP_GPU_SPLIT},
-#define EMULATED_SHARED8(K, T)                                                                               \
+#define EMULATED_SHARED8(K, T)                                                                     \
     {"shared8 K" #K " T" #T, K, 8, 8, T, 1, 0, emulated_shared<K, 8, 8, 0, T>, 0, FP_GPU_SPLIT},
-#define EMULATED_END                                                                                         \
+#define EMULATED_END                                                                               \
     { 0, 0, 0, 0, 0, 0, 0, 0, 0, FP_GPU_SPLIT }
 
 /* Leaves one of the grid's entries that differ in B alone. */

@@ -3,8 +3,8 @@
 #include "emulated.h"
 
 static const emulated_variant table[] = {
-#define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                                    \
-    {"assembled K" #K " b" #BITS " L" #L " " #D " S" #S, K,    L,         L, 64, 0, 1,                       \
+#define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                          \
+    {"assembled K" #K " b" #BITS " L" #L " " #D " S" #S, K,    L,         L, 64, 0, 1,             \
      emulated_assembled<K, BITS, L, FP_GPU_##D, S>,      BITS, FP_GPU_##D},
 #include "gpu/kernels/variants.def"
     EMULATED_END};

@@ -13,7 +13,8 @@ static int find(const emulated_variant *table, const char *name) {
     /* Here a kernel's name ends before its register budget, which means nothing to the emulator. */
     for (int i = 0; table[i].name; i++) {
         size_t length = strlen(table[i].name);
-        if (!strncmp(name, table[i].name, length) && (name[length] == ' ' || !name[length])) return i;
+        if (!strncmp(name, table[i].name, length) && (name[length] == ' ' || !name[length]))
+            return i;
     }
     return -9;
 }
@@ -23,7 +24,9 @@ int emulated_find(const char *name) {
     return assembled >= 0 ? FIRST_ASSEMBLED + assembled : find(emulated_carried(), name);
 }
 
-int emulated_has_second(int kernel) { return kernel < FIRST_ASSEMBLED && kernel != EMULATED_ROW_OFFSETS; }
+int emulated_has_second(int kernel) {
+    return kernel < FIRST_ASSEMBLED && kernel != EMULATED_ROW_OFFSETS;
+}
 
 void emulated_forget(uint64_t seed) { emulator_reset(seed); }
 
@@ -40,8 +43,9 @@ const void *emulated_first(int kernel, void **parameters, void **extra, size_t *
     return extra[1];
 }
 
-const char *emulated_launch(int kernel, const void *first, size_t bytes, uint32_t second, uint32_t grid_x,
-                            uint32_t grid_y, uint32_t threads, uint32_t dynamic_shared) {
+const char *emulated_launch(int kernel, const void *first, size_t bytes, uint32_t second,
+                            uint32_t grid_x, uint32_t grid_y, uint32_t threads,
+                            uint32_t dynamic_shared) {
     static emulated_parameters p;
     int assembled = kernel - FIRST_ASSEMBLED;
     if (bytes > (assembled >= 0 ? sizeof p.spans : sizeof p.launch)) return "too many parameters";
@@ -51,8 +55,8 @@ const char *emulated_launch(int kernel, const void *first, size_t bytes, uint32_
     else
         memcpy(&p.launch, first, bytes);
     p.second = second;
-    emulator_kernel run = assembled >= 0                       ? emulated_assembled()[assembled].kernel
-                          : kernel == EMULATED_ROW_OFFSETS     ? emulated_row_offsets
+    emulator_kernel run = assembled >= 0                   ? emulated_assembled()[assembled].kernel
+                          : kernel == EMULATED_ROW_OFFSETS ? emulated_row_offsets
                           : kernel == EMULATED_MEASURE_BATCHES ? emulated_measure_batches
                           : kernel == EMULATED_SCAN_BATCHES    ? emulated_scan_batches
                                                                : emulated_carried()[kernel].kernel;

@@ -26,8 +26,9 @@ void emulated_know(const void *memory, uint64_t bytes, const char *name);
 const void *emulated_first(int kernel, void **parameters, void **extra, size_t *bytes);
 
 /* Runs a launch; kernels find nonsense behind what is passed. Returns NULL or what went wrong. */
-const char *emulated_launch(int kernel, const void *first, size_t bytes, uint32_t second, uint32_t grid_x,
-                            uint32_t grid_y, uint32_t threads, uint32_t dynamic_shared);
+const char *emulated_launch(int kernel, const void *first, size_t bytes, uint32_t second,
+                            uint32_t grid_x, uint32_t grid_y, uint32_t threads,
+                            uint32_t dynamic_shared);
 
 #ifdef __cplusplus
 }

@@ -66,8 +66,9 @@ bool check_meeting(const lane_record *warp, uint32_t first_thread) {
     for (uint32_t i = 1; i < EMULATOR_LANES; i++) {
         const lane_record *a = &warp[0], *b = &warp[i];
         if (a->state == b->state &&
-            (a->state == LANE_DONE || (a->word == b->word && a->line == b->line && a->words == b->words &&
-                                       (a->file == b->file || strcmp(a->file, b->file) == 0))))
+            (a->state == LANE_DONE ||
+             (a->word == b->word && a->line == b->line && a->words == b->words &&
+              (a->file == b->file || strcmp(a->file, b->file) == 0))))
             continue;
         char detail[200], at[2][80];
         const lane_record *pair[2] = {a, b};
@@ -113,7 +114,8 @@ void resolve(lane_record *warp, uint32_t number) {
         }
         warp[i].state = LANE_RUNS;
     }
-    if (warp[0].word == EMULATE_WARP_SYNC || warp[0].word == EMULATE_BLOCK_SYNC) emulator_warp_time[number]++;
+    if (warp[0].word == EMULATE_WARP_SYNC || warp[0].word == EMULATE_BLOCK_SYNC)
+        emulator_warp_time[number]++;
 }
 
 /* Lets every lane of a warp run to its next word, in random order. */
@@ -152,7 +154,8 @@ void run_block(uint32_t threads, uint32_t dynamic_shared) {
         if (ready_count) {
             uint32_t w = ready[random_below(ready_count)];
             run_warp(w);
-            if (emulator_block_failed || !check_meeting(&lanes[w * EMULATOR_LANES], w * EMULATOR_LANES))
+            if (emulator_block_failed ||
+                !check_meeting(&lanes[w * EMULATOR_LANES], w * EMULATOR_LANES))
                 break;
             if (lanes[w * EMULATOR_LANES].state == LANE_WAITS &&
                 lanes[w * EMULATOR_LANES].word != EMULATE_BLOCK_SYNC)
@@ -171,14 +174,16 @@ void run_block(uint32_t threads, uint32_t dynamic_shared) {
     emulator_shared_end();
     /* Lanes of a block that failed stand somewhere in the kernel: they are started anew. */
     if (emulator_block_failed)
-        for (uint32_t i = 0; i < EMULATOR_MOST_THREADS; i++) coroutine_start(&lanes[i].self, lane_main);
+        for (uint32_t i = 0; i < EMULATOR_MOST_THREADS; i++)
+            coroutine_start(&lanes[i].self, lane_main);
 }
 
 } // namespace
 
 /* ---------------------------------------------------------------- what the words call */
 
-uint32_t emulate_meet(emulate_word word, uint32_t value, uint32_t argument, const char *file, int line) {
+uint32_t emulate_meet(emulate_word word, uint32_t value, uint32_t argument, const char *file,
+                      int line) {
     lane_record *lane = &lanes[emulate_self.thread];
     lane->state = LANE_WAITS;
     lane->word = word;
@@ -207,10 +212,11 @@ void emulator_reset(uint64_t seed) {
     random_state = seed;
 }
 
-const char *emulator_run(emulator_kernel kernel, const void *parameters, uint32_t threads, uint32_t grid_x,
-                         uint32_t grid_y, uint32_t dynamic_shared) {
+const char *emulator_run(emulator_kernel kernel, const void *parameters, uint32_t threads,
+                         uint32_t grid_x, uint32_t grid_y, uint32_t dynamic_shared) {
     if (!coroutines_started) {
-        for (uint32_t i = 0; i < EMULATOR_MOST_THREADS; i++) coroutine_start(&lanes[i].self, lane_main);
+        for (uint32_t i = 0; i < EMULATOR_MOST_THREADS; i++)
+            coroutine_start(&lanes[i].self, lane_main);
         coroutines_started = true;
     }
     emulator_global_begin();
@@ -224,8 +230,8 @@ const char *emulator_run(emulator_kernel kernel, const void *parameters, uint32_
     for (uint64_t i = 0; i < rounded; i++) {
         uint64_t block = i * step % rounded;
         if (block >= blocks) continue;
-        emulate_self =
-            emulate_lane{0, (uint32_t)(block % grid_x), (uint32_t)(block / grid_x), grid_x, threads};
+        emulate_self = emulate_lane{0, (uint32_t)(block % grid_x), (uint32_t)(block / grid_x),
+                                    grid_x, threads};
         run_block(threads, dynamic_shared);
     }
     return first_error[0] ? first_error : NULL;

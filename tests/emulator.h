@@ -25,8 +25,8 @@ typedef void (*emulator_kernel)(const void *parameters);
 /* Runs a grid, block after block in a random order. Returns NULL, or the first thing that went wrong: lanes
  * that met different words, a bad address, a race in shared memory. A block ends with its first error; the
  * others still run. */
-const char *emulator_run(emulator_kernel kernel, const void *parameters, uint32_t threads, uint32_t grid_x,
-                         uint32_t grid_y, uint32_t dynamic_shared);
+const char *emulator_run(emulator_kernel kernel, const void *parameters, uint32_t threads,
+                         uint32_t grid_x, uint32_t grid_y, uint32_t dynamic_shared);
 
 /* Bytes of EMULATOR_WRITE_ONCE memory that the last run stored to. */
 uint64_t emulator_bytes_written(void);

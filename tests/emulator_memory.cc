@@ -29,7 +29,7 @@ struct moment {
 
 struct shadow {
     moment written, read;
-    uint64_t order;                         /* of the store, among all stores and fences of the block */
+    uint64_t order; /* of the store, among all stores and fences of the block */
     uint8_t copies_writing, copies_reading; /* under way: started, and not waited for */
     uint8_t added;                          /* written last by an addition */
 };
@@ -64,7 +64,8 @@ shared_memory declared, dynamic;
 /* ---------------------------------------------------------------- global memory */
 
 bool holds(const memory *m, uint64_t address, uint32_t size) {
-    return address >= m->begin && address - m->begin < m->bytes && size <= m->bytes - (address - m->begin);
+    return address >= m->begin && address - m->begin < m->bytes &&
+           size <= m->bytes - (address - m->begin);
 }
 
 /* Says what an address that no memory holds is near to. */
@@ -144,9 +145,11 @@ void note_store(shadow *s) {
     if (s->copies_writing || s->copies_reading)
         emulator_fail("writes shared memory that a copy", " is still using");
     if (concurrent(&s->written))
-        emulator_fail("writes shared memory that another lane wrote, with no", " synchronisation between");
+        emulator_fail("writes shared memory that another lane wrote, with no",
+                      " synchronisation between");
     if (concurrent(&s->read))
-        emulator_fail("writes shared memory that another lane read, with no", " synchronisation between");
+        emulator_fail("writes shared memory that another lane read, with no",
+                      " synchronisation between");
     note(&s->written, 0);
 }
 
@@ -199,9 +202,11 @@ void emulate_shared_load(void *to, const uint8_t *at, uint32_t size) {
     for (uint32_t i = 0; m && i < size; i++) {
         shadow *s = &m->shadows[at + i - m->bytes];
         if (!s->written.thread) emulator_fail("reads shared memory that", " nobody wrote");
-        if (s->copies_writing) emulator_fail("reads shared memory that a copy", " is still writing");
+        if (s->copies_writing)
+            emulator_fail("reads shared memory that a copy", " is still writing");
         if (concurrent(&s->written))
-            emulator_fail("reads shared memory that another lane wrote, with no", " synchronisation between");
+            emulator_fail("reads shared memory that another lane wrote, with no",
+                          " synchronisation between");
         note(&s->read, concurrent(&s->read));
     }
     if (emulator_block_failed) emulator_leave_lane();
@@ -273,7 +278,8 @@ void emulate_bulk_fence(void) { copies[emulate_self.thread].fence_order = ++orde
 void emulate_bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes) {
     lane_copies *mine = &copies[emulate_self.thread];
     if (mine->store_count == MOST_PENDING) abort();
-    if (to % 16 || (uintptr_t)from % 16 || bytes % 16) emulator_fail("bulk copy of", " misaligned memory");
+    if (to % 16 || (uintptr_t)from % 16 || bytes % 16)
+        emulator_fail("bulk copy of", " misaligned memory");
     for (uint32_t at = 0; at < bytes && !emulator_block_failed; at += 16) {
         uint8_t ignored[16];
         emulate_shared_load(ignored, from + at, 16);
@@ -337,7 +343,8 @@ void emulator_global_begin(void) {
         memory *m = &memories[i];
         free(m->written);
         m->written = NULL;
-        if (m->access == EMULATOR_WRITE_ONCE && !(m->written = (uint8_t *)calloc(m->bytes + 1, 1))) abort();
+        if (m->access == EMULATOR_WRITE_ONCE && !(m->written = (uint8_t *)calloc(m->bytes + 1, 1)))
+            abort();
     }
 }
 

@@ -16,7 +16,7 @@ typedef struct fake_device {
     fastpair_gpu gpu;
     int numbers
         [FP_KERNELS]; /* of the kernels in the emulator; a function's handle is the address of its number */
-    uint64_t seed;    /* of the order of lanes */
+    uint64_t seed; /* of the order of lanes */
     uint8_t *memory, *output, *offsets;
     uint64_t memory_bytes, output_bytes, offsets_bytes;
     uint32_t status;
@@ -40,20 +40,23 @@ static fp_cu_result fake_text(fp_cu_result result, const char **text) {
     return *text = "made up", result < 0;
 }
 
-static fp_cu_result fake_copy_in(fp_cu_pointer to, const void *from, size_t size, fp_cu_stream stream) {
+static fp_cu_result fake_copy_in(fp_cu_pointer to, const void *from, size_t size,
+                                 fp_cu_stream stream) {
     (void)stream;
     fake.copies++;
     memcpy((void *)(uintptr_t)to, from, size); /* the sanitizer watches both */
     return 0;
 }
 
-static fp_cu_result fake_copy(fp_cu_pointer to, fp_cu_pointer from, size_t size, fp_cu_stream stream) {
+static fp_cu_result fake_copy(fp_cu_pointer to, fp_cu_pointer from, size_t size,
+                              fp_cu_stream stream) {
     (void)stream;
     memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size);
     return 0;
 }
 
-static fp_cu_result fake_fill(fp_cu_pointer to, unsigned char value, size_t size, fp_cu_stream stream) {
+static fp_cu_result fake_fill(fp_cu_pointer to, unsigned char value, size_t size,
+                              fp_cu_stream stream) {
     (void)stream;
     memset((void *)(uintptr_t)to, value, size);
     return 0;
@@ -67,8 +70,10 @@ static const char *fake_inspect(const int *number, const void *first, size_t byt
     if (i == FP_KERNELS) return NULL; /* a kernel beside the decoders */
     const fp_kernel *kernel = &fp_kernel_table()[i];
     fake.launches[i]++;
-    if (threads > kernel->threads || threads % 32) return "more threads than the kernel was compiled for";
-    if (kernel->static_shared + shared > fake.gpu.info.shared_per_block) return "too much shared memory";
+    if (threads > kernel->threads || threads % 32)
+        return "more threads than the kernel was compiled for";
+    if (kernel->static_shared + shared > fake.gpu.info.shared_per_block)
+        return "too much shared memory";
     if (!fp_kernel_is_assembled(kernel)) return NULL;
     const fp_gpu_span_launch *launch = first;
     uint32_t count = launch->span_count, groups = 0;
@@ -93,9 +98,10 @@ static const char *fake_inspect(const int *number, const void *first, size_t byt
     return NULL;
 }
 
-static fp_cu_result fake_launch(fp_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                                fp_cu_stream stream, void **parameters, void **extra) {
+static fp_cu_result fake_launch(fp_cu_function function, unsigned grid_x, unsigned grid_y,
+                                unsigned grid_z, unsigned block_x, unsigned block_y,
+                                unsigned block_z, unsigned shared, fp_cu_stream stream,
+                                void **parameters, void **extra) {
     const int *number = function;
     const char *error = NULL;
     uint32_t second = 0;
@@ -103,7 +109,8 @@ static fp_cu_result fake_launch(fp_cu_function function, unsigned grid_x, unsign
     const void *first = emulated_first(*number, parameters, extra, &bytes);
     (void)stream;
     if (extra && fake.wants_all) return FP_CU_INVALID_VALUE;
-    if (!grid_x || !grid_y || grid_y > 65535 || grid_z != 1 || !block_x || block_y != 1 || block_z != 1)
+    if (!grid_x || !grid_y || grid_y > 65535 || grid_z != 1 || !block_x || block_y != 1 ||
+        block_z != 1)
         error = "a grid that no device takes";
     if (!error) error = fake_inspect(number, first, bytes, grid_x, block_x, shared);
     if (emulated_has_second(*number)) memcpy(&second, parameters[1], sizeof second);
@@ -140,7 +147,8 @@ static void fake_open(const fastpair_allocator *allocator) {
         fake.numbers[i] = emulated_find(fp_kernel_table()[i].name);
         gpu->kernels[i] = &fake.numbers[i];
     }
-    gpu->row_offsets = &helpers[0], gpu->measure_batches = &helpers[1], gpu->scan_batches = &helpers[2];
+    gpu->row_offsets = &helpers[0], gpu->measure_batches = &helpers[1],
+    gpu->scan_batches = &helpers[2];
 }
 
 /* Whether the emulator has all kernels of a batch. */

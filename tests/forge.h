@@ -42,7 +42,8 @@ static inline void forge_reseal(uint8_t *data, uint64_t size) {
             forge_reseal_section(data, size, at, at + 48);
             forge_put(data + at + 88, XXH3_64bits(data + at, 88), 8);
         } else if (!memcmp(data + at, "FPCH", 4) && at + 320 <= size) {
-            for (uint64_t i = 0; i < 4; i++) forge_reseal_section(data, size, at, at + 208 + 24 * i);
+            for (uint64_t i = 0; i < 4; i++)
+                forge_reseal_section(data, size, at, at + 208 + 24 * i);
             forge_put(data + at + 312, XXH3_64bits(data + at, 312), 8);
         } else if (!memcmp(data + at, "FPFT", 4)) {
             uint64_t block_size = forge_get(data + at + 8, 8);
@@ -56,7 +57,8 @@ static inline void forge_reseal(uint8_t *data, uint64_t size) {
 }
 
 /* File offset of the n-th block of a kind ("FPDI", "FPCH", "FPFT"), or 0 if there is none: no block is at 0. */
-static inline uint64_t forge_block(const uint8_t *data, uint64_t size, const char *kind, uint64_t n) {
+static inline uint64_t forge_block(const uint8_t *data, uint64_t size, const char *kind,
+                                   uint64_t n) {
     for (uint64_t at = 64; at + 112 <= size; at += 64)
         if (!memcmp(data + at, kind, 4) && n-- == 0) return at;
     return 0;
@@ -125,7 +127,8 @@ static inline void forge_begin(forge *f, uint32_t alignment, int framing, uint8_
 }
 
 /* Appends a section and fills its entry, which is at file offset `entry` of the block that begins at `at`. */
-static inline void forge_section(forge *f, uint64_t at, uint64_t entry, const forge_bytes *section) {
+static inline void forge_section(forge *f, uint64_t at, uint64_t entry,
+                                 const forge_bytes *section) {
     if (!section->size) return;
     forge_align(&f->file, f->alignment);
     uint64_t offset = f->file.size - at;
@@ -161,8 +164,10 @@ static inline void forge_add_chunk(forge *f, forge_chunk *c) {
     uint8_t *h = forge_append(&f->file, NULL, 320);
     memcpy(h, "FPCH\x40\1\0\0", 8);
     h[16] = (uint8_t)c->encoding, h[17] = (uint8_t)c->has_validity;
-    forge_put(h + 20, c->dictionary, 4), forge_put(h + 24, c->rows, 8), forge_put(h + 32, c->nulls, 8);
-    forge_put(h + 40, c->codes, 8), forge_put(h + 48, c->decoded, 8), forge_put(h + 56, c->batch, 4);
+    forge_put(h + 20, c->dictionary, 4), forge_put(h + 24, c->rows, 8),
+        forge_put(h + 32, c->nulls, 8);
+    forge_put(h + 40, c->codes, 8), forge_put(h + 48, c->decoded, 8),
+        forge_put(h + 56, c->batch, 4);
     forge_put(h + 60, c->group, 4), forge_put(h + 64, c->largest, 4);
     for (int i = 0; i < 16; i++) forge_put(h + 80 + 8 * i, c->by_length[i], 8);
     for (int i = 0; i < 4; i++) forge_section(f, at, at + 208 + 24 * (uint64_t)i, &c->sections[i]);
@@ -183,7 +188,8 @@ static inline void forge_finish(forge *f) {
     uint64_t at = f->file.size, d = 24 * f->dictionaries, c = 32 * f->chunks;
     uint8_t *h = forge_append(&f->file, NULL, 112 + d + c + 32);
     memcpy(h, "FPFT\x70\0\0\0", 8);
-    forge_put(h + 8, 112 + d + c, 8), forge_put(h + 16, f->dictionaries, 8), forge_put(h + 24, f->chunks, 8);
+    forge_put(h + 8, 112 + d + c, 8), forge_put(h + 16, f->dictionaries, 8),
+        forge_put(h + 24, f->chunks, 8);
     forge_put(h + 32, f->rows, 8), forge_put(h + 40, f->nulls, 8);
     forge_put(h + 48, f->codes, 8), forge_put(h + 56, f->decoded, 8);
     h[64] = (uint8_t)f->final_separator;
@@ -191,7 +197,8 @@ static inline void forge_finish(forge *f) {
     forge_put(h + 72, d + c ? XXH3_64bits(h + 112, d + c) : 0, 8);
     forge_put(h + 104, XXH3_64bits(h, 104), 8);
     uint8_t *t = h + 112 + d + c;
-    forge_put(t, at, 8), forge_put(t + 8, f->file.size, 8), forge_put(t + 16, XXH3_64bits(t, 16), 8);
+    forge_put(t, at, 8), forge_put(t + 8, f->file.size, 8),
+        forge_put(t + 16, XXH3_64bits(t, 16), 8);
     memcpy(t + 24, "\x46\x50\x43\x0a\x1a\x45\x4e\x44", 8);
 }
 
@@ -220,7 +227,8 @@ static inline void forge_bits(uint8_t *section, uint64_t bit, uint32_t width, ui
 static inline forge_bytes forge_lengths(const uint32_t *lengths, uint64_t rows, uint32_t width) {
     forge_bytes section = {0};
     uint64_t blocks = (rows + 255) / 256, start = 0, place = blocks * 16;
-    forge_append(&section, NULL, place + rows / 256 * (8 * width) * 4 + (rows % 256 * width + 31) / 32 * 4);
+    forge_append(&section, NULL,
+                 place + rows / 256 * (8 * width) * 4 + (rows % 256 * width + 31) / 32 * 4);
     for (uint64_t b = 0; b < blocks; b++) {
         uint64_t in_block = rows - b * 256 < 256 ? rows - b * 256 : 256;
         uint8_t *entry = section.data + b * 16;
@@ -237,8 +245,9 @@ static inline forge_bytes forge_lengths(const uint32_t *lengths, uint64_t rows, 
 
 /* A coded chunk: `length_of[code]` are the dictionary's token lengths, `valid` (one byte a row) may be NULL. */
 static inline forge_chunk forge_coded_chunk(const uint32_t *codes, uint64_t count, uint32_t bits,
-                                            const uint8_t *length_of, uint32_t batch, const uint32_t *lengths,
-                                            const uint8_t *valid, uint64_t rows) {
+                                            const uint8_t *length_of, uint32_t batch,
+                                            const uint32_t *lengths, const uint8_t *valid,
+                                            uint64_t rows) {
     forge_chunk c = {.encoding = 1, .rows = rows, .codes = count, .batch = batch, .group = 1};
     while (batch * c.group * 2 <= 4096) c.group *= 2;
     uint64_t batches = (count + batch - 1) / batch, groups = (batches + c.group - 1) / c.group;
@@ -263,14 +272,15 @@ static inline forge_chunk forge_coded_chunk(const uint32_t *codes, uint64_t coun
     if (c.nulls) {
         c.has_validity = 1;
         forge_append(&c.sections[FORGE_VALIDITY], NULL, (rows + 7) / 8);
-        for (uint64_t i = 0; i < rows; i++) forge_bits(c.sections[FORGE_VALIDITY].data, i, 1, valid[i]);
+        for (uint64_t i = 0; i < rows; i++)
+            forge_bits(c.sections[FORGE_VALIDITY].data, i, 1, valid[i]);
     }
     return c;
 }
 
 /* A stored chunk of the given bytes. */
-static inline forge_chunk forge_stored_chunk(const void *bytes, uint64_t size, const uint32_t *lengths,
-                                             uint64_t rows) {
+static inline forge_chunk forge_stored_chunk(const void *bytes, uint64_t size,
+                                             const uint32_t *lengths, uint64_t rows) {
     forge_chunk c = {.dictionary = 0xffffffffu, .rows = rows, .decoded = size};
     forge_append(&c.sections[FORGE_CODES], bytes, size);
     c.sections[FORGE_LENGTHS] = forge_lengths(lengths, rows, 32);

@@ -12,7 +12,9 @@ enum { MOST_COLUMNS = 160 };
 static uint64_t random_state;
 static counting memory;
 
-static inline uint32_t draw(uint32_t bound) { return (uint32_t)(check_random(&random_state) % bound); }
+static inline uint32_t draw(uint32_t bound) {
+    return (uint32_t)(check_random(&random_state) % bound);
+}
 
 /* ---------------------------------------------------------------- columns */
 
@@ -95,13 +97,15 @@ static inline fastpair_gpu_batch *make_batch(const made *m, const char *kernel, 
     fastpair_status status =
         fastpair_gpu_batch_create(&fake.gpu, m->column, m->count, &options, &batch, &error);
     CHECK_EQ(status, FASTPAIR_OK);
-    if (status) fprintf(stderr, "  %s: %s\n", kernel ? kernel : "any kernel", error.message), abort();
+    if (status)
+        fprintf(stderr, "  %s: %s\n", kernel ? kernel : "any kernel", error.message), abort();
     CHECK(fake_has_kernels(batch));
     return batch;
 }
 
 /* All chunks, in ranges of `step`, or of random sizes if that is 0; uploaded before or as they are needed. */
-static inline void decode(fastpair_gpu_batch *batch, const fastpair_gpu_destination *to, uint64_t step) {
+static inline void decode(fastpair_gpu_batch *batch, const fastpair_gpu_destination *to,
+                          uint64_t step) {
     fastpair_error error = {0};
     uint64_t memory_at = (uint64_t)(uintptr_t)fake.memory, count;
     for (uint64_t first = 0; first < batch->chunk_count || first == 0; first += count) {
@@ -109,7 +113,8 @@ static inline void decode(fastpair_gpu_batch *batch, const fastpair_gpu_destinat
         count = step ? step : draw((uint32_t)left + 1);
         if (count > left) count = left;
         fake.seed = check_random(&random_state);
-        CHECK_EQ(fastpair_gpu_batch_upload(batch, memory_at, fake.memory_bytes, first, count, NULL, &error),
+        CHECK_EQ(fastpair_gpu_batch_upload(batch, memory_at, fake.memory_bytes, first, count, NULL,
+                                           &error),
                  FASTPAIR_OK);
         fastpair_status status = fastpair_gpu_batch_decode(batch, first, count, to, NULL, &error);
         CHECK_EQ(status, FASTPAIR_OK);

@@ -42,7 +42,8 @@ static inline guard guard_make(uint64_t size) {
 #else
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     g.page_bytes = (size + GUARD_BEFORE + page - 1) / page * page;
-    g.pages = mmap(NULL, g.page_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    g.pages =
+        mmap(NULL, g.page_bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (g.pages == MAP_FAILED || mprotect(g.pages + g.page_bytes, page, PROT_NONE)) abort();
     g.data = g.pages + g.page_bytes - size;
     memset(g.data - GUARD_BEFORE, GUARD_PATTERN, GUARD_BEFORE);

@@ -7,7 +7,8 @@
 
 /* ---------------------------------------------------------------- memory */
 
-uint8_t *device_block(device *d, uint64_t bytes, uint32_t skip, emulator_access access, const char *name) {
+uint8_t *device_block(device *d, uint64_t bytes, uint32_t skip, emulator_access access,
+                      const char *name) {
     /* Aligned as device memory is, and not a byte longer, so that the sanitizer guards it as well as the
      * emulator. */
     void *block_at = NULL;
@@ -28,7 +29,9 @@ void device_free(device *d) {
 
 /* ---------------------------------------------------------------- chunks */
 
-static uint32_t draw(uint64_t *state, uint32_t bound) { return (uint32_t)(check_random(state) % bound); }
+static uint32_t draw(uint64_t *state, uint32_t bound) {
+    return (uint32_t)(check_random(state) % bound);
+}
 
 static uint32_t draw_length(uint64_t *state, uint32_t longest, case_lengths lengths) {
     switch (lengths) {
@@ -36,7 +39,8 @@ static uint32_t draw_length(uint64_t *state, uint32_t longest, case_lengths leng
     case CASE_LONGEST: return longest;
     case CASE_SHORT: return draw(state, 10) ? 1 + draw(state, 4) : 1 + draw(state, longest);
     case CASE_EIGHT: return (longest == 16 ? 8 : 7) + draw(state, 2);
-    case CASE_FEW_LONG: return draw(state, 20) ? 1 + draw(state, 8) : longest - draw(state, longest / 2);
+    case CASE_FEW_LONG:
+        return draw(state, 20) ? 1 + draw(state, 8) : longest - draw(state, longest / 2);
     default: return 1 + draw(state, longest);
     }
 }
@@ -57,7 +61,8 @@ void case_make(kernel_case *c, uint64_t seed, uint32_t slots, uint32_t count, ui
     if (!c->lengths || !c->tokens || !c->codes || !c->decoded) abort();
     for (uint32_t i = 0; i < slots; i++) {
         c->lengths[i] = (uint8_t)draw_length(&state, longest, lengths);
-        for (uint32_t k = 0; k < c->lengths[i]; k++) c->tokens[i][k] = (uint8_t)(1 + draw(&state, 255));
+        for (uint32_t k = 0; k < c->lengths[i]; k++)
+            c->tokens[i][k] = (uint8_t)(1 + draw(&state, 255));
     }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t code = draw(&state, slots);
@@ -72,18 +77,19 @@ static int has_length(case_lengths lengths, uint32_t longest, uint32_t length) {
     case CASE_ONES: return length == 1;
     case CASE_LONGEST: return length == longest;
     case CASE_SHORT: return length <= 4 || length == longest;
-    case CASE_EIGHT: return length == (longest == 16 ? 8u : 7u) || length == (longest == 16 ? 9u : 8u);
+    case CASE_EIGHT:
+        return length == (longest == 16 ? 8u : 7u) || length == (longest == 16 ? 9u : 8u);
     case CASE_FEW_LONG: return length <= 8 || length == longest;
     default: return 1;
     }
 }
 
-void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count, uint32_t longest,
-                       case_lengths lengths, int hot) {
+void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count,
+                       uint32_t longest, case_lengths lengths, int hot) {
     uint64_t state = seed;
     int few = bits <= 8; /* codes, so that not every length gets one */
-    uint32_t space = 1u << bits, group = 1u << FP_GPU_CLASS_SHIFT(bits), parts = hot && !few ? 2 : 1,
-             next = 0, used = 0;
+    uint32_t space = 1u << bits, group = 1u << FP_GPU_CLASS_SHIFT(bits),
+             parts = hot && !few ? 2 : 1, next = 0, used = 0;
     memset(c, 0, sizeof *c);
     c->bits = bits;
     c->longest = longest;
@@ -102,7 +108,8 @@ void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t co
             uint32_t size = 1 + draw(&state, most);
             for (uint32_t i = 0; i < size; i++, next++) {
                 c->lengths[next] = (uint8_t)length;
-                for (uint32_t k = 0; k < length; k++) c->tokens[next][k] = (uint8_t)(1 + draw(&state, 255));
+                for (uint32_t k = 0; k < length; k++)
+                    c->tokens[next][k] = (uint8_t)(1 + draw(&state, 255));
                 tokens[used++] = next;
             }
             c->slots = next;
@@ -137,7 +144,8 @@ static uint32_t bytes_before(const kernel_case *c, uint32_t end) {
 }
 
 static void lay_out_codes(const kernel_case *c, uint32_t widened, case_image *image) {
-    image->codes_bytes = widened ? 2ull * c->count : ((uint64_t)c->count * c->bits + 127) / 128 * 16;
+    image->codes_bytes =
+        widened ? 2ull * c->count : ((uint64_t)c->count * c->bits + 127) / 128 * 16;
     image->codes = device_block(&image->memory, image->codes_bytes, 0, EMULATOR_READ, "codes");
     /* What lies behind the last code is not looked at. */
     memset(image->codes, widened ? 0 : c->codes[0] & 255, image->codes_bytes);
@@ -148,18 +156,20 @@ static void lay_out_codes(const kernel_case *c, uint32_t widened, case_image *im
         }
         for (uint32_t b = 0; b < c->bits; b++) {
             uint64_t bit = (uint64_t)i * c->bits + b;
-            image->codes[bit / 8] =
-                (uint8_t)((image->codes[bit / 8] & ~(1 << bit % 8)) | (c->codes[i] >> b & 1) << bit % 8);
+            image->codes[bit / 8] = (uint8_t)((image->codes[bit / 8] & ~(1 << bit % 8)) |
+                                              (c->codes[i] >> b & 1) << bit % 8);
         }
     }
 }
 
 static void lay_out_sidecar(const kernel_case *c, uint32_t batch_codes, case_image *image) {
-    uint32_t group = 1, batches = (c->count + batch_codes - 1) / batch_codes, position = 0, base = 0;
+    uint32_t group = 1, batches = (c->count + batch_codes - 1) / batch_codes, position = 0,
+             base = 0;
     while (batch_codes * group * 2 <= 4096) group *= 2;
     uint32_t groups = (batches + group - 1) / group;
     image->sidecar_bytes = 4ull * groups + 2ull * batches;
-    image->sidecar = device_block(&image->memory, image->sidecar_bytes, 0, EMULATOR_READ, "sidecar");
+    image->sidecar =
+        device_block(&image->memory, image->sidecar_bytes, 0, EMULATOR_READ, "sidecar");
     for (uint32_t i = 0; i < batches; i++) {
         if (i % group == 0) memcpy(image->sidecar + i / group * 4, &position, 4), base = position;
         uint16_t number = (uint16_t)(position - base);
@@ -175,8 +185,8 @@ static void lay_out_sidecar(const kernel_case *c, uint32_t batch_codes, case_ima
 
 static void lay_out_dict(const kernel_case *c, case_image *image) {
     device *d = &image->memory;
-    uint64_t rows =
-        c->hot ? 1ull << c->bits : c->slots; /* kernels with a hot part read those of bad codes too */
+    uint64_t rows = c->hot ? 1ull << c->bits
+                           : c->slots; /* kernels with a hot part read those of bad codes too */
     image->nibble_bytes = (c->slots + 1) / 2;
     image->low8 = device_block(d, 8 * rows, 0, EMULATOR_READ, "low plane");
     image->high8 = device_block(d, 8 * rows, 0, EMULATOR_READ, "high plane");
@@ -200,13 +210,14 @@ static void lay_out_dict(const kernel_case *c, case_image *image) {
     dict.slots = c->slots;
     dict.code_bits = c->bits;
     dict.max_length = c->longest;
-    image->dict = (fp_gpu_dict *)(void *)device_block(d, sizeof dict, 0, EMULATOR_READ, "dictionary table");
+    image->dict =
+        (fp_gpu_dict *)(void *)device_block(d, sizeof dict, 0, EMULATOR_READ, "dictionary table");
     *image->dict = dict;
 }
 
 /* For assembled kernels. */
-static void lay_out_group(const kernel_case *c, const emulated_variant *variant, const case_layout *layout,
-                          case_image *image) {
+static void lay_out_group(const kernel_case *c, const emulated_variant *variant,
+                          const case_layout *layout, case_image *image) {
     device *d = &image->memory;
     uint32_t batch = 32 * variant->codes_per_lane, largest = 0;
     fp_gpu_image shape =
@@ -217,7 +228,8 @@ static void lay_out_group(const kernel_case *c, const emulated_variant *variant,
         uint32_t bytes = bytes_before(c, (i + 1) * batch) - bytes_before(c, i * batch);
         if (bytes > largest) largest = bytes;
     }
-    image->group = (fp_gpu_group *)(void *)device_block(d, sizeof *image->group, 0, EMULATOR_READ, "groups");
+    image->group =
+        (fp_gpu_group *)(void *)device_block(d, sizeof *image->group, 0, EMULATOR_READ, "groups");
     *image->group = fp_gpu_group{};
     image->group->image = (uint64_t)(uintptr_t)image->group_image;
     image->group->image_bytes = shape.bytes;
@@ -241,21 +253,22 @@ void case_lay_out(const kernel_case *c, const emulated_variant *variant, const c
     memset(image, 0, sizeof *image);
     emulator_reset(layout->seed);
     image->batches = (c->count + batch - 1) / batch;
-    image->chunk =
-        (fp_gpu_chunk *)(void *)device_block(d, sizeof *image->chunk, 0, EMULATOR_READ, "chunk table");
+    image->chunk = (fp_gpu_chunk *)(void *)device_block(d, sizeof *image->chunk, 0, EMULATOR_READ,
+                                                        "chunk table");
     memset(image->chunk, 0, sizeof *image->chunk);
     lay_out_dict(c, image);
     lay_out_codes(c, layout->widened, image);
     lay_out_sidecar(c, layout->batch_codes ? layout->batch_codes : batch, image);
     if (layout->positions != POSITIONS_SIDECAR) {
-        image->positions =
-            (uint32_t *)(void *)device_block(d, 4ull * image->batches, 0, EMULATOR_WRITE, "positions");
+        image->positions = (uint32_t *)(void *)device_block(d, 4ull * image->batches, 0,
+                                                            EMULATOR_WRITE, "positions");
         if (layout->positions == POSITIONS_PREPARED)
-            for (uint32_t i = 0; i < image->batches; i++) image->positions[i] = bytes_before(c, i * batch);
+            for (uint32_t i = 0; i < image->batches; i++)
+                image->positions[i] = bytes_before(c, i * batch);
         image->chunk->positions = (uint64_t)(uintptr_t)image->positions;
     }
-    uint8_t *out = device_block(d, layout->out_shift + (uint64_t)c->decoded_bytes, layout->out_shift,
-                                out_access, "output");
+    uint8_t *out = device_block(d, layout->out_shift + (uint64_t)c->decoded_bytes,
+                                layout->out_shift, out_access, "output");
     image->out = out + layout->out_shift;
     image->status = (uint32_t *)(void *)device_block(d, 4, 0, EMULATOR_WRITE, "status");
     *image->status = 0;
@@ -279,25 +292,31 @@ const char *case_make_positions(const emulated_variant *variant, const case_layo
     emulated_parameters parameters = image->parameters;
     uint32_t warps = EMULATED_HELPER_THREADS / 32;
     parameters.second = variant->codes_per_lane;
-    const char *error = emulator_run(emulated_measure_batches, &parameters, EMULATED_HELPER_THREADS,
-                                     (image->batches + warps - 1) / warps + layout->spare_blocks, 1, 0);
-    return error ? error : emulator_run(emulated_scan_batches, &parameters, EMULATED_HELPER_THREADS, 1, 1, 0);
+    const char *error =
+        emulator_run(emulated_measure_batches, &parameters, EMULATED_HELPER_THREADS,
+                     (image->batches + warps - 1) / warps + layout->spare_blocks, 1, 0);
+    return error
+               ? error
+               : emulator_run(emulated_scan_batches, &parameters, EMULATED_HELPER_THREADS, 1, 1, 0);
 }
 
-const char *case_run(const emulated_variant *variant, const case_layout *layout, case_image *image) {
+const char *case_run(const emulated_variant *variant, const case_layout *layout,
+                     case_image *image) {
     emulated_parameters parameters = image->parameters;
     uint32_t warps = variant->threads / 32, dynamic = 0;
     const char *error = NULL;
-    if (layout->positions == POSITIONS_REGENERATED) error = case_make_positions(variant, layout, image);
+    if (layout->positions == POSITIONS_REGENERATED)
+        error = case_make_positions(variant, layout, image);
     if (error) return error;
     fp_gpu_launch *launch = &parameters.launch;
     launch->has_work = layout->has_work;
     if (layout->has_work)
-        launch->work[0] = fp_gpu_work_make(image->chunk, image->dict, launch->out, variant->codes_per_lane,
-                                           variant->low_bytes);
+        launch->work[0] = fp_gpu_work_make(image->chunk, image->dict, launch->out,
+                                           variant->codes_per_lane, variant->low_bytes);
     uint32_t blocks = (image->batches + warps - 1) / warps + layout->spare_blocks;
     if (variant->shared_dict) {
-        parameters.second = image->parameters.second ? image->parameters.second : image->dict->slots;
+        parameters.second =
+            image->parameters.second ? image->parameters.second : image->dict->slots;
         dynamic = FP_SHARED_DICT_BYTES(parameters.second, variant->longest);
         blocks = 1 + layout->spare_blocks; /* warps take several batches in turn */
     }

@@ -53,7 +53,8 @@ typedef struct device {
 
 /* A new block, filled with 0xee; `bytes` may be 0. The kernels may touch only the part behind the first
  * `skip` bytes, which start at a multiple of 16. */
-uint8_t *device_block(device *d, uint64_t bytes, uint32_t skip, emulator_access access, const char *name);
+uint8_t *device_block(device *d, uint64_t bytes, uint32_t skip, emulator_access access,
+                      const char *name);
 void device_free(device *d);
 
 /* ---------------------------------------------------------------- chunks */
@@ -83,8 +84,8 @@ void case_make(kernel_case *c, uint64_t seed, uint32_t slots, uint32_t count, ui
                case_lengths lengths);
 /* The same with codes in length classes, as files have them and as assembled kernels want them; with
  * `hot`, in two parts. Slots between classes hold no token and are no codes. */
-void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count, uint32_t longest,
-                       case_lengths lengths, int hot);
+void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count,
+                       uint32_t longest, case_lengths lengths, int hot);
 void case_free(kernel_case *c);
 
 typedef enum case_positions {
@@ -102,7 +103,8 @@ typedef struct case_layout {
     uint32_t batch_codes; /* of the sidecar; 0: the kernel's */
     uint32_t out_shift;   /* where the chunk begins in the output */
     uint32_t spare_blocks;
-    uint32_t has_work; /* the launch brings the chunk's work along; else kernels look into the tables */
+    uint32_t
+        has_work; /* the launch brings the chunk's work along; else kernels look into the tables */
 } case_layout;
 
 /* A case in emulated memory, ready to run or to be spoilt first. */
@@ -112,8 +114,9 @@ typedef struct case_image {
     fp_gpu_chunk *chunk;
     fp_gpu_dict *dict;
     fp_gpu_group *group;
-    uint8_t *group_image;                                             /* begins with lengths by class */
-    uint8_t *codes, *sidecar, *low8, *high8, *rows16, *nibbles, *out; /* out: the chunk's first byte */
+    uint8_t *group_image; /* begins with lengths by class */
+    uint8_t *codes, *sidecar, *low8, *high8, *rows16, *nibbles,
+        *out; /* out: the chunk's first byte */
     uint32_t *positions, *status;
     uint64_t codes_bytes, sidecar_bytes, nibble_bytes;
     uint32_t batches; /* of the kernel */

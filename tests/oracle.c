@@ -54,7 +54,9 @@ static int all_zero(const uint8_t *data, uint64_t size) {
 }
 
 static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
-static uint64_t divide_up(uint64_t value, uint64_t unit) { return value / unit + (value % unit != 0); }
+static uint64_t divide_up(uint64_t value, uint64_t unit) {
+    return value / unit + (value % unit != 0);
+}
 
 static void *room(void *old, uint64_t count, size_t size) {
     void *memory = realloc(old, count ? count * size : 1);
@@ -69,9 +71,9 @@ static int refuse(reading *r, uint64_t where, const char *why) {
 }
 
 /* One rule of the page: `where` is the file offset it is about. */
-#define RULE(condition, where, why)                                                                          \
-    do {                                                                                                     \
-        if (!(condition)) return refuse(r, where, why);                                                      \
+#define RULE(condition, where, why)                                                                \
+    do {                                                                                           \
+        if (!(condition)) return refuse(r, where, why);                                            \
     } while (0)
 
 /* ---------------------------------------------------------------- 1. the parts of a file */
@@ -114,7 +116,8 @@ static int section(reading *r, uint64_t at, uint64_t entry, uint64_t *end, const
         return 1;
     }
     RULE(offset == round_up(*end, r->alignment), entry, "section offset");
-    RULE(length <= r->size - at && offset <= r->size - at - length, entry + 8, "section beyond the file");
+    RULE(length <= r->size - at && offset <= r->size - at - length, entry + 8,
+         "section beyond the file");
     RULE(hash(r->data + at + offset, length) == expected, at + offset, "section checksum");
     if (!all_zero(r->data + at + *end, offset - *end)) r->out->gaps_not_zero = 1;
     *bytes = r->data + at + offset;
@@ -133,7 +136,8 @@ static int block_end(reading *r, uint64_t at, uint64_t end) {
 
 /* ---------------------------------------------------------------- 2. dictionary block */
 
-static int run_entries(reading *r, uint64_t at, dictionary *dict, const uint8_t *bytes, uint64_t size) {
+static int run_entries(reading *r, uint64_t at, dictionary *dict, const uint8_t *bytes,
+                       uint64_t size) {
     const uint8_t *h = r->data + at;
     uint64_t position = (uint64_t)(bytes - r->data);
     uint32_t longest = h[18], order = h[19], shift = h[20], runs = (uint32_t)little(h + 36, 4);
@@ -149,7 +153,8 @@ static int run_entries(reading *r, uint64_t at, dictionary *dict, const uint8_t 
     memset(dict->used, 0, dict->slots);
     for (uint32_t i = 0; i < runs; i++) {
         const uint8_t *entry = bytes + 8ull * i;
-        uint64_t where = position + 8ull * i, first = little(entry, 4), count = little(entry + 4, 2) + 1;
+        uint64_t where = position + 8ull * i, first = little(entry, 4),
+                 count = little(entry + 4, 2) + 1;
         uint32_t length = entry[6];
         RULE(entry[7] == 0, where, "zero field of a run");
         RULE(length >= 1 && length <= longest, where, "token length");
@@ -195,7 +200,8 @@ static int dictionary_block(reading *r, uint64_t at) {
     RULE(slots >= 1 && slots <= 1ull << bits, at + 24, "N");
     RULE(bits == 1 || slots > 1ull << (bits - 1), at + 24, "bits not the smallest for N");
     RULE(tokens >= 1 && tokens <= slots, at + 28, "tokens");
-    RULE(hot <= slots && (h[19] == 1 || hot == 0) && hot % (1ull << h[20]) == 0, at + 32, "hot slots");
+    RULE(hot <= slots && (h[19] == 1 || hot == 0) && hot % (1ull << h[20]) == 0, at + 32,
+         "hot slots");
     RULE(runs >= 1 && runs <= tokens, at + 36, "runs");
     uint64_t end = 96, size;
     const uint8_t *bytes;
@@ -205,9 +211,11 @@ static int dictionary_block(reading *r, uint64_t at) {
     oracle_column *out = r->out;
     r->dictionaries = room(r->dictionaries, out->dictionaries + 1, sizeof *r->dictionaries);
     dictionary *dict = &r->dictionaries[out->dictionaries++];
-    *dict = (dictionary){.bits = bits, .slots = (uint32_t)slots, .tokens = (uint32_t)tokens, .offset = at};
+    *dict = (dictionary){
+        .bits = bits, .slots = (uint32_t)slots, .tokens = (uint32_t)tokens, .offset = at};
     dict->block_size = little(h + 8, 8);
-    if (out->dictionaries == 1) out->first_codec = h[16], out->first_bits = bits, out->first_longest = h[18];
+    if (out->dictionaries == 1)
+        out->first_codec = h[16], out->first_bits = bits, out->first_longest = h[18];
     out->tokens += tokens;
     out->dictionary_bytes += size;
     return run_entries(r, at, dict, bytes, size);
@@ -216,20 +224,22 @@ static int dictionary_block(reading *r, uint64_t at) {
 /* ---------------------------------------------------------------- 3. chunk block */
 
 /* Codes and sidecar. Fills the chunk's bytes and marks in `boundary` where codes begin. */
-static int coded_bytes(reading *r, uint64_t at, const uint8_t *codes, const uint8_t *sidecar, uint8_t *bytes,
-                       uint8_t *boundary) {
+static int coded_bytes(reading *r, uint64_t at, const uint8_t *codes, const uint8_t *sidecar,
+                       uint8_t *bytes, uint8_t *boundary) {
     const uint8_t *h = r->data + at;
     dictionary *dict = &r->dictionaries[little(h + 20, 4)];
     uint64_t count = little(h + 40, 8), decoded = little(h + 48, 8), batch = little(h + 56, 4),
              group = little(h + 60, 4);
-    uint64_t batches = divide_up(count, batch), groups = divide_up(batches, group), done = 0, begin = 0,
-             largest = 0;
+    uint64_t batches = divide_up(count, batch), groups = divide_up(batches, group), done = 0,
+             begin = 0, largest = 0;
     uint64_t by_length[16] = {0}, codes_position = (uint64_t)(codes - r->data);
     for (uint64_t i = 0; i < count; i++) {
         if (i % batch == 0) {
             uint64_t k = i / batch;
-            uint64_t claim = little(sidecar + k / group * 4, 4) + little(sidecar + groups * 4 + k * 2, 2);
-            RULE(claim == done, (uint64_t)(sidecar - r->data) + groups * 4 + k * 2, "sidecar position");
+            uint64_t claim =
+                little(sidecar + k / group * 4, 4) + little(sidecar + groups * 4 + k * 2, 2);
+            RULE(claim == done, (uint64_t)(sidecar - r->data) + groups * 4 + k * 2,
+                 "sidecar position");
             begin = done;
         }
         uint64_t code = bits_at(codes, i * dict->bits, dict->bits);
@@ -262,8 +272,8 @@ static int row_lengths(reading *r, uint64_t at, const uint8_t *lengths, uint64_t
                        const uint8_t *validity, uint64_t base, const uint8_t *boundary) {
     const uint8_t *h = r->data + at;
     uint64_t rows = little(h + 24, 8), nulls = little(h + 32, 8), decoded = little(h + 48, 8);
-    uint64_t blocks = divide_up(rows, 256), position = (uint64_t)(lengths - r->data), start = 0, packed = 0,
-             nulls_seen = 0;
+    uint64_t blocks = divide_up(rows, 256), position = (uint64_t)(lengths - r->data), start = 0,
+             packed = 0, nulls_seen = 0;
     oracle_column *out = r->out;
     RULE(size >= blocks * 16, at + 256, "length directory");
     out->offsets = room(out->offsets, out->rows + rows + 1, 8);
@@ -281,7 +291,8 @@ static int row_lengths(reading *r, uint64_t at, const uint8_t *lengths, uint64_t
         RULE(packed + taken <= size - blocks * 16, where + 4, "packed lengths beyond the section");
         const uint8_t *numbers = lengths + blocks * 16 + packed;
         for (uint64_t i = 0; i < in_block; i++) {
-            uint64_t row = block_number * 256 + i, length = minimum + bits_at(numbers, i * width, width);
+            uint64_t row = block_number * 256 + i,
+                     length = minimum + bits_at(numbers, i * width, width);
             int valid = validity ? validity[row / 8] >> (row % 8) & 1 : 1;
             RULE(valid || length == 0, where, "null row with bytes");
             RULE(length <= decoded - start, where, "row lengths exceed the decoded bytes");
@@ -314,11 +325,13 @@ static int chunk_block(reading *r, uint64_t at) {
     int coded = h[16] == 1, has_validity = h[17] == 1;
     RULE(h[16] <= 1, at + 16, "encoding");
     RULE(h[17] <= 1, at + 17, "validity flag");
-    RULE(all_zero(h + 18, 2) && all_zero(h + 68, 12) && all_zero(h + 304, 8), at + 18, "zero field");
+    RULE(all_zero(h + 18, 2) && all_zero(h + 68, 12) && all_zero(h + 304, 8), at + 18,
+         "zero field");
     uint64_t dict_number = little(h + 20, 4), rows = little(h + 24, 8), nulls = little(h + 32, 8);
     uint64_t count = little(h + 40, 8), decoded = little(h + 48, 8), batch = little(h + 56, 4),
              group = little(h + 60, 4);
-    RULE(coded ? dict_number < out->dictionaries : dict_number == 0xffffffffu, at + 20, "dictionary number");
+    RULE(coded ? dict_number < out->dictionaries : dict_number == 0xffffffffu, at + 20,
+         "dictionary number");
     RULE(rows >= 1 && rows <= 1u << 28, at + 24, "rows");
     RULE(nulls <= rows && (nulls > 0) == has_validity, at + 32, "nulls");
     RULE(decoded < 1ull << 32, at + 48, "decoded bytes");
@@ -344,7 +357,8 @@ static int chunk_block(reading *r, uint64_t at) {
         if (!section(r, at, at + 208 + 24 * (uint64_t)i, &end, &bytes[i], &sizes[i])) return 0;
     if (!block_end(r, at, end)) return 0;
     uint64_t batches = coded ? divide_up(count, batch) : 0;
-    RULE(sizes[0] == (coded ? divide_up(count * r->dictionaries[dict_number].bits, 128) * 16 : decoded),
+    RULE(sizes[0] ==
+             (coded ? divide_up(count * r->dictionaries[dict_number].bits, 128) * 16 : decoded),
          at + 208, "size of the codes");
     RULE(sizes[1] == (coded ? divide_up(batches, group) * 4 + batches * 2 : 0), at + 232,
          "size of the sidecar");
@@ -354,8 +368,9 @@ static int chunk_block(reading *r, uint64_t at) {
     out->bytes = room(out->bytes, base + decoded, 1);
     uint8_t *boundary = coded ? calloc(decoded + 1, 1) : NULL;
     if (!coded) memcpy(out->bytes + base, bytes[0], decoded);
-    int good = (!coded || coded_bytes(r, at, bytes[0], bytes[1], out->bytes + base, boundary)) &&
-               row_lengths(r, at, bytes[2], sizes[2], has_validity ? bytes[3] : NULL, base, boundary);
+    int good =
+        (!coded || coded_bytes(r, at, bytes[0], bytes[1], out->bytes + base, boundary)) &&
+        row_lengths(r, at, bytes[2], sizes[2], has_validity ? bytes[3] : NULL, base, boundary);
     free(boundary);
     if (!good) return 0;
     out->decoded_bytes += decoded;
@@ -385,13 +400,15 @@ static int footer_block(reading *r, uint64_t at) {
     RULE(little(h + 56, 8) == out->decoded_bytes, at + 56, "decoded bytes");
     RULE(h[64] <= 1 && (out->has_framing || h[64] == 0), at + 64, "final separator");
     RULE(all_zero(h + 65, 7) && all_zero(h + 80, 24), at + 65, "zero field");
-    RULE(little(h + 72, 8) == (entries ? hash(h + 112, entries) : 0), at + 72, "footer entries checksum");
+    RULE(little(h + 72, 8) == (entries ? hash(h + 112, entries) : 0), at + 72,
+         "footer entries checksum");
     out->final_separator = h[64];
     const uint8_t *entry = h + 112;
     for (uint64_t i = 0; i < out->dictionaries; i++, entry += 24) {
         uint64_t where = (uint64_t)(entry - r->data);
         RULE(little(entry, 8) == r->dictionaries[i].offset, where, "dictionary offset");
-        RULE(little(entry + 8, 8) == r->dictionaries[i].block_size, where + 8, "dictionary block size");
+        RULE(little(entry + 8, 8) == r->dictionaries[i].block_size, where + 8,
+             "dictionary block size");
         RULE(all_zero(entry + 20, 4), where + 20, "zero field");
         out->tokens_claimed += little(entry + 16, 4);
     }
@@ -400,7 +417,8 @@ static int footer_block(reading *r, uint64_t at) {
         RULE(little(entry, 8) == r->chunks[i].offset, where, "chunk offset");
         RULE(little(entry + 8, 8) == r->chunks[i].block_size, where + 8, "chunk block size");
         RULE(little(entry + 16, 8) == r->chunks[i].rows, where + 16, "chunk rows");
-        RULE(little(entry + 24, 8) == r->chunks[i].decoded_bytes, where + 24, "chunk decoded bytes");
+        RULE(little(entry + 24, 8) == r->chunks[i].decoded_bytes, where + 24,
+             "chunk decoded bytes");
     }
     uint64_t where = (uint64_t)(entry - r->data);
     RULE(little(entry, 8) == at, where, "footer offset in the trailer");

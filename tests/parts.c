@@ -18,7 +18,8 @@ static int take_block(const uint8_t *image, uint64_t at, uint64_t block_size, pa
     }
     for (uint32_t i = 0; i < block->section_count; i++) {
         const uint8_t *entry = block->header + first_entry(block) + 24 * i;
-        forge_append(&block->sections[i], image + at + forge_get(entry, 8), forge_get(entry + 8, 8));
+        forge_append(&block->sections[i], image + at + forge_get(entry, 8),
+                     forge_get(entry + 8, 8));
     }
     return 1;
 }

@@ -5,7 +5,12 @@
 
 #include "forge.h"
 
-enum { PARTS_MOST_BLOCKS = 64, PARTS_SECTIONS = 4, PARTS_CHUNK_HEADER = 320, PARTS_FOOTER_HEADER = 112 };
+enum {
+    PARTS_MOST_BLOCKS = 64,
+    PARTS_SECTIONS = 4,
+    PARTS_CHUNK_HEADER = 320,
+    PARTS_FOOTER_HEADER = 112
+};
 
 /* One dictionary or chunk. Offsets, sizes and checksums in the header are made anew when parts are joined. */
 typedef struct part {

@@ -43,14 +43,16 @@ static inline void probe_decode(const fastpair_column *column, uint64_t image_si
         guard bytes = guard_make(size), offsets = guard_make((count + 1) * 8),
               validity = guard_make((count + 7) / 8);
         fastpair_destination to = {bytes.data, size, offsets.data, 64, validity.data, 0};
-        status = fastpair_column_decode(column, first, count, &to, 1 + (uint32_t)attempt % 2, &error);
+        status =
+            fastpair_column_decode(column, first, count, &to, 1 + (uint32_t)attempt % 2, &error);
         if (status != FASTPAIR_OK && status != FASTPAIR_ERROR_BUFFER_TOO_SMALL)
             probe_error(status, &error, image_size);
         CHECK(guard_free(&bytes) && guard_free(&offsets) && guard_free(&validity));
     }
     for (int attempt = 0; rows && attempt < 4; attempt++) {
         uint64_t row = check_random(random) % rows, size = 0, again = 0;
-        fastpair_status status = fastpair_column_decode_row(column, row, NULL, 0, &size, NULL, &error);
+        fastpair_status status =
+            fastpair_column_decode_row(column, row, NULL, 0, &size, NULL, &error);
         if (status != FASTPAIR_OK && status != FASTPAIR_ERROR_BUFFER_TOO_SMALL)
             probe_error(status, &error, image_size);
         if (status != FASTPAIR_ERROR_BUFFER_TOO_SMALL || size > PROBE_LARGEST) continue;
@@ -92,8 +94,10 @@ static inline int probe_reader(const uint8_t *image, uint64_t size, const shape 
             if (!s) continue;
             same &= row < s->rows.rows && length == s->out_offsets[row + 1] - s->out_offsets[row];
             if (!same) continue;
-            same &= (got.validity ? got.validity[bit / 8] >> (bit % 8) & 1 : 1) == verify_valid(s, row);
-            same &= !length || !memcmp(got.bytes + start, s->out_bytes + s->out_offsets[row], length);
+            same &=
+                (got.validity ? got.validity[bit / 8] >> (bit % 8) & 1 : 1) == verify_valid(s, row);
+            same &=
+                !length || !memcmp(got.bytes + start, s->out_bytes + s->out_offsets[row], length);
         }
     }
     if (status != FASTPAIR_OK) probe_error(status, &error, size);
@@ -141,12 +145,14 @@ static inline void probe(const char *what, const uint8_t *image, uint64_t size, 
     CHECK_EQ(memory.live, 0);
     guard_free(&copy);
     if (!accepted && truth == PROBE_ACCEPT)
-        fprintf(stderr, "  ^ refused: %s at %llu\n", error.message, (unsigned long long)error.position);
+        fprintf(stderr, "  ^ refused: %s at %llu\n", error.message,
+                (unsigned long long)error.position);
     verify_note(before, what, "image");
 }
 
 /* The same with the oracle as judge. */
-static inline void probe_by_oracle(const char *what, const uint8_t *image, uint64_t size, uint64_t *random) {
+static inline void probe_by_oracle(const char *what, const uint8_t *image, uint64_t size,
+                                   uint64_t *random) {
     oracle_column oracle;
     shape s;
     char text[400];

@@ -78,7 +78,8 @@ static void digits(builder *b, uint64_t number, int width) {
 }
 
 static void url_row(builder *b) {
-    static const char *const hosts[] = {"example.org", "www.example.com", "data.example.net", "files.test"};
+    static const char *const hosts[] = {"example.org", "www.example.com", "data.example.net",
+                                        "files.test"};
     put_text(b, below(b, 5) ? "https://" : "http://");
     put_text(b, hosts[below(b, 4)]);
     for (uint64_t part = below(b, 4) + 1; part; part--) put_text(b, "/"), word(b);
@@ -87,7 +88,8 @@ static void url_row(builder *b) {
 
 static void log_row(builder *b) {
     static const char *const levels[] = {"INFO", "WARN", "ERROR", "DEBUG"};
-    put_text(b, "2024-0"), digits(b, 1 + below(b, 9), 1), put_text(b, "-"), digits(b, 10 + below(b, 19), 2);
+    put_text(b, "2024-0"), digits(b, 1 + below(b, 9), 1), put_text(b, "-"),
+        digits(b, 10 + below(b, 19), 2);
     put_text(b, " "), digits(b, below(b, 24), 2), put_text(b, ":"), digits(b, below(b, 60), 2),
         put_text(b, ":");
     digits(b, below(b, 60), 2), put_text(b, " "), put_text(b, levels[below(b, 4)]);
@@ -105,7 +107,8 @@ static void utf8_row(builder *b) {
 /* ---------------------------------------------------------------- one row of each kind */
 
 static void make_row(builder *b, shape_kind kind, uint64_t number, uint64_t target) {
-    static const char *const four[] = {"DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"};
+    static const char *const four[] = {"DELIVER IN PERSON", "COLLECT COD", "NONE",
+                                       "TAKE BACK RETURN"};
     switch (kind) {
     case SHAPE_NUL_RUNS:
     case SHAPE_FF_RUNS:
@@ -130,7 +133,8 @@ static void make_row(builder *b, shape_kind kind, uint64_t number, uint64_t targ
     case SHAPE_UTF8: utf8_row(b); break;
     case SHAPE_FOUR_VALUES: put_text(b, four[below(b, 4)]); break;
     case SHAPE_PERIODIC:
-        for (uint64_t n = below(b, 100), phase = below(b, 7); n; n--) put_byte(b, "xyzxyw\0"[phase++ % 7]);
+        for (uint64_t n = below(b, 100), phase = below(b, 7); n; n--)
+            put_byte(b, "xyzxyw\0"[phase++ % 7]);
         break;
     case SHAPE_ALL_LENGTHS:
         for (uint64_t n = number % 300; n; n--) put_byte(b, 'a' + n * n % 26);
@@ -188,8 +192,8 @@ static void make_rows(builder *b, shape_kind kind, uint64_t target) {
 /* ---------------------------------------------------------------- the column and its answer */
 
 /* Fills the input and output sides from rows that end at ends[i]; `valid` has a byte a row, or is NULL. */
-static void settle(shape *s, const uint8_t *bytes, const uint64_t *ends, uint64_t rows, const uint8_t *valid,
-                   const shape_options *options) {
+static void settle(shape *s, const uint8_t *bytes, const uint64_t *ends, uint64_t rows,
+                   const uint8_t *valid, const shape_options *options) {
     uint64_t size = rows ? ends[rows - 1] : 0, first = options->first_offset;
     s->bytes = checked(malloc(first + size ? first + size : 1));
     memset(s->bytes, 0xa5, first);
@@ -209,18 +213,20 @@ static void settle(shape *s, const uint8_t *bytes, const uint64_t *ends, uint64_
         int is_valid = !valid || valid[i];
         s->offsets[i + 1] = first + ends[i];
         s->out_offsets[i] = s->out_size;
-        if (is_valid && ends[i] > start) memcpy(s->out_bytes + s->out_size, bytes + start, ends[i] - start);
+        if (is_valid && ends[i] > start)
+            memcpy(s->out_bytes + s->out_size, bytes + start, ends[i] - start);
         if (is_valid) s->out_size += ends[i] - start;
         if (is_valid) s->out_validity[i / 8] |= (uint8_t)(1u << (i % 8));
         s->nulls += !is_valid;
         if (valid) {
             uint64_t bit = options->bit_offset + i;
-            s->validity[bit / 8] =
-                (uint8_t)((s->validity[bit / 8] & ~(1u << (bit % 8))) | (unsigned)is_valid << (bit % 8));
+            s->validity[bit / 8] = (uint8_t)((s->validity[bit / 8] & ~(1u << (bit % 8))) |
+                                             (unsigned)is_valid << (bit % 8));
         }
     }
     s->out_offsets[rows] = s->out_size;
-    s->rows = (fastpair_rows){rows, s->bytes, s->offsets, s->validity, valid ? options->bit_offset : 0};
+    s->rows =
+        (fastpair_rows){rows, s->bytes, s->offsets, s->validity, valid ? options->bit_offset : 0};
     if (rows == 0) s->rows.bytes = NULL, s->rows.offsets = NULL;
 }
 
@@ -233,7 +239,8 @@ void shape_make(shape *s, shape_kind kind, uint64_t seed, const shape_options *o
         valid = checked(malloc(b.rows + 1));
         for (uint64_t i = 0; i < b.rows; i++) valid[i] = below(&b, 100) >= options->null_percent;
     }
-    snprintf(s->name, sizeof s->name, "%s, seed %llu, %llu bytes, %u%% null, bit offset %u, offset %llu",
+    snprintf(s->name, sizeof s->name,
+             "%s, seed %llu, %llu bytes, %u%% null, bit offset %u, offset %llu",
              shape_kind_name(kind), (unsigned long long)seed, (unsigned long long)options->bytes,
              options->null_percent, options->bit_offset, (unsigned long long)options->first_offset);
     settle(s, b.bytes, b.ends, b.rows, valid, options);

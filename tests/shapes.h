@@ -48,8 +48,9 @@ typedef enum shape_kind {
 } shape_kind;
 
 typedef struct shape_options {
-    uint64_t bytes;        /* about how many bytes of rows; some shapes have fewer */
-    uint32_t null_percent; /* of rows, drawn at random; their bytes are kept as garbage to be ignored */
+    uint64_t bytes; /* about how many bytes of rows; some shapes have fewer */
+    uint32_t
+        null_percent; /* of rows, drawn at random; their bytes are kept as garbage to be ignored */
     uint32_t bit_offset;   /* validity_bit_offset */
     uint64_t first_offset; /* offsets[0] */
     int validity_always;   /* a bitmap even with no nulls */

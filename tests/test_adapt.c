@@ -33,7 +33,8 @@ static shape join(const shape_kind *kinds, uint32_t parts, uint64_t part_bytes, 
 }
 
 /* Appends pieces of up to `most` rows, or all at once if that is 0. */
-static forge_bytes write_column(const shape *s, const fastpair_compress_options *options, uint64_t most) {
+static forge_bytes write_column(const shape *s, const fastpair_compress_options *options,
+                                uint64_t most) {
     forge_bytes image = {0};
     fastpair_sink sink = {sink_write, &image};
     fastpair_writer *writer = NULL;
@@ -101,9 +102,10 @@ static void alternating(uint64_t seed) {
 
 /* More kinds of data than dictionaries are kept, twice: some are forgotten and made again; all rows come back. */
 static void many_kinds(uint64_t seed) {
-    static const shape_kind round[] = {SHAPE_WORDS,       SHAPE_URLS,     SHAPE_LOG_LINES,    SHAPE_UTF8,
-                                       SHAPE_FOUR_VALUES, SHAPE_INTEGERS, SHAPE_EVEN_LENGTHS, SHAPE_CLERKS,
-                                       SHAPE_FEW_BYTES,   SHAPE_PERIODIC, SHAPE_RANDOM_BYTES};
+    static const shape_kind round[] = {SHAPE_WORDS,        SHAPE_URLS,        SHAPE_LOG_LINES,
+                                       SHAPE_UTF8,         SHAPE_FOUR_VALUES, SHAPE_INTEGERS,
+                                       SHAPE_EVEN_LENGTHS, SHAPE_CLERKS,      SHAPE_FEW_BYTES,
+                                       SHAPE_PERIODIC,     SHAPE_RANDOM_BYTES};
     enum { KINDS = sizeof round / sizeof round[0] };
     shape_kind kinds[2 * KINDS];
     memcpy(kinds, round, sizeof round);

@@ -14,7 +14,8 @@ static uint64_t exported_size;
 static fastpair_dictionary *imported;
 static char image_path[] = "/tmp/fastpair-test-XXXXXX";
 
-static fastpair_compress_options compress_options(counting *c, fastpair_codec codec, uint32_t bits) {
+static fastpair_compress_options compress_options(counting *c, fastpair_codec codec,
+                                                  uint32_t bits) {
     fastpair_compress_options o = {.struct_size = sizeof o, .codec = codec, .code_bits = bits};
     o.allocator = counting_hooks(c);
     o.chunk_bytes = 3000;
@@ -109,7 +110,8 @@ static fastpair_status task_writer_goes_back(counting *c, fastpair_error *error)
     fastpair_writer *writer = NULL;
     fastpair_status status = fastpair_writer_open(&sink, &o, &writer, error);
     for (int part = 0; part < 4 && status == FASTPAIR_OK; part++)
-        status = fastpair_writer_append(writer, part == 2 ? &many_urls.rows : &many_words.rows, error);
+        status =
+            fastpair_writer_append(writer, part == 2 ? &many_urls.rows : &many_words.rows, error);
     if (status == FASTPAIR_OK) status = fastpair_writer_finish(writer, error);
     if (status == FASTPAIR_OK) CHECK(written > 0);
     fastpair_writer_close(writer);
@@ -135,7 +137,8 @@ static fastpair_status task_writer_carries_on(counting *c, fastpair_error *error
     return status;
 }
 
-static fastpair_status train_with(counting *c, fastpair_codec codec, uint32_t bits, fastpair_error *error) {
+static fastpair_status train_with(counting *c, fastpair_codec codec, uint32_t bits,
+                                  fastpair_error *error) {
     fastpair_compress_options o = compress_options(c, codec, bits);
     fastpair_dictionary *dictionary = NULL;
     uint8_t *data = NULL;
@@ -162,16 +165,19 @@ static fastpair_status task_train_auto(counting *c, fastpair_error *error) {
 static fastpair_status task_import(counting *c, fastpair_error *error) {
     fastpair_allocator hooks = counting_hooks(c);
     fastpair_dictionary *dictionary = NULL;
-    fastpair_status status = fastpair_dictionary_import(exported, exported_size, &hooks, &dictionary, error);
+    fastpair_status status =
+        fastpair_dictionary_import(exported, exported_size, &hooks, &dictionary, error);
     CHECK((status == FASTPAIR_OK) == (dictionary != NULL));
     fastpair_dictionary_free(dictionary);
     return status;
 }
 
 /* Opening, then every call that reads a column; the first failure ends it. */
-static fastpair_status column_calls(fastpair_column *column, uint32_t threads, fastpair_error *error) {
+static fastpair_status column_calls(fastpair_column *column, uint32_t threads,
+                                    fastpair_error *error) {
     enum { LISTED = 9000 }; /* more than one piece of a list */
-    uint64_t rows = mixed.rows.rows, *listed = malloc(LISTED * 8), *list_offsets = malloc((LISTED + 1) * 8);
+    uint64_t rows = mixed.rows.rows, *listed = malloc(LISTED * 8),
+             *list_offsets = malloc((LISTED + 1) * 8);
     uint64_t size = 0;
     fastpair_column_info info = {.struct_size = sizeof info};
     int is_null;
@@ -182,12 +188,16 @@ static fastpair_status column_calls(fastpair_column *column, uint32_t threads, f
     for (uint64_t i = 0; i < LISTED; i++) listed[i] = i % 37 * 5 % rows;
     fastpair_status status = fastpair_column_get_info(column, &info, error);
     if (status == FASTPAIR_OK) status = fastpair_column_validate(column, threads, error);
-    if (status == FASTPAIR_OK) status = fastpair_column_decode(column, 0, rows, &to, threads, error);
-    if (status == FASTPAIR_OK) CHECK(!memcmp(bytes, mixed.out_bytes, mixed.out_size));
-    if (status == FASTPAIR_OK) status = fastpair_column_decode(column, 3, rows - 7, &to, threads, error);
     if (status == FASTPAIR_OK)
-        status = fastpair_column_decode_row(column, 5, bytes, mixed.out_size, &size, &is_null, error);
-    if (status == FASTPAIR_OK) status = fastpair_column_listed_size(column, listed, LISTED, &size, error);
+        status = fastpair_column_decode(column, 0, rows, &to, threads, error);
+    if (status == FASTPAIR_OK) CHECK(!memcmp(bytes, mixed.out_bytes, mixed.out_size));
+    if (status == FASTPAIR_OK)
+        status = fastpair_column_decode(column, 3, rows - 7, &to, threads, error);
+    if (status == FASTPAIR_OK)
+        status =
+            fastpair_column_decode_row(column, 5, bytes, mixed.out_size, &size, &is_null, error);
+    if (status == FASTPAIR_OK)
+        status = fastpair_column_listed_size(column, listed, LISTED, &size, error);
     if (status == FASTPAIR_OK) {
         to = (fastpair_destination){malloc(size + 1), size, list_offsets, 64, NULL, 0};
         status = fastpair_column_decode_listed(column, listed, LISTED, &to, threads, error);
@@ -239,7 +249,9 @@ static fastpair_status read_all(counting *c, uint32_t threads, fastpair_error *e
     return status;
 }
 
-static fastpair_status task_reader(counting *c, fastpair_error *error) { return read_all(c, 1, error); }
+static fastpair_status task_reader(counting *c, fastpair_error *error) {
+    return read_all(c, 1, error);
+}
 static fastpair_status task_reader_threads(counting *c, fastpair_error *error) {
     return read_all(c, 4, error);
 }
@@ -274,7 +286,8 @@ static const struct {
 };
 
 /* Every allocation, or with FASTPAIR_TEST_SCALE below 1 one in `step`, beginning at another for each task. */
-static void fail_every_allocation(const char *name, task_function run, uint64_t start, uint64_t step) {
+static void fail_every_allocation(const char *name, task_function run, uint64_t start,
+                                  uint64_t step) {
     unsigned long long before = check_failed;
     uint64_t n = 0, failures = 0;
     for (int later_too = 0; later_too < 2; later_too++) {
@@ -295,7 +308,8 @@ static void fail_every_allocation(const char *name, task_function run, uint64_t 
             CHECK(status == FASTPAIR_ERROR_OUT_OF_MEMORY || (status == FASTPAIR_OK && !later_too));
             if (status != FASTPAIR_OK) {
                 CHECK_EQ(error.status, status);
-                CHECK(error.message[0] != 0 && memchr(error.message, 0, sizeof error.message) != NULL);
+                CHECK(error.message[0] != 0 &&
+                      memchr(error.message, 0, sizeof error.message) != NULL);
             }
             failures += status != FASTPAIR_OK;
             if (check_failed > before + 10 || n > 100000) break;
@@ -321,10 +335,12 @@ static void prepare(uint64_t seed) {
     fastpair_compress_options o = {
         .struct_size = sizeof o, .codec = FASTPAIR_CODEC_ONPAIR, .chunk_bytes = 3000};
     fastpair_error error;
-    verify_ok(fastpair_compress(&mixed.rows, &o, &image, &image_size, &error), &error, "prepare image");
+    verify_ok(fastpair_compress(&mixed.rows, &o, &image, &image_size, &error), &error,
+              "prepare image");
     fastpair_dictionary *dictionary = NULL;
     o.code_bits = 12;
-    verify_ok(fastpair_dictionary_train(&mixed.rows, &o, &dictionary, &error), &error, "prepare dictionary");
+    verify_ok(fastpair_dictionary_train(&mixed.rows, &o, &dictionary, &error), &error,
+              "prepare dictionary");
     verify_ok(fastpair_dictionary_export(dictionary, &exported, &exported_size, &error), &error,
               "prepare export");
     verify_ok(fastpair_dictionary_import(exported, exported_size, NULL, &imported, &error), &error,
@@ -342,9 +358,11 @@ static void half_hooks(void) {
     uint8_t *out = NULL;
     uint64_t size = 0;
     o.allocator.release = NULL;
-    CHECK_EQ(fastpair_compress(&words.rows, &o, &out, &size, NULL), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_compress(&words.rows, &o, &out, &size, NULL),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     o.allocator = (fastpair_allocator){NULL, counting_release, &c};
-    CHECK_EQ(fastpair_compress(&words.rows, &o, &out, &size, NULL), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_compress(&words.rows, &o, &out, &size, NULL),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(c.calls, 0);
 }
 

@@ -16,7 +16,8 @@ static void finish(fp_chunk *chunk, uint32_t alignment) {
     chunk->sections[FP_SECTION_LENGTHS].size = (chunk->rows + 255) / 256 * 16;
     chunk->sections[FP_SECTION_VALIDITY].size = chunk->has_validity ? (chunk->rows + 7) / 8 : 0;
     for (int i = 0; i < FP_SECTIONS; i++)
-        chunk->sections[i].checksum = chunk->sections[i].size ? 0x1234567890abcdefu + (uint64_t)i : 0;
+        chunk->sections[i].checksum =
+            chunk->sections[i].size ? 0x1234567890abcdefu + (uint64_t)i : 0;
     fp_chunk_layout(chunk, alignment);
 }
 
@@ -97,7 +98,8 @@ static void round_trip(fp_chunk chunk, uint32_t alignment) {
 }
 
 /* Puts `value` of `size` bytes at an offset, seals the header, and expects a refusal at `where`. */
-static void lie(const fp_chunk *chunk, uint32_t offset, uint32_t size, uint64_t value, uint32_t where) {
+static void lie(const fp_chunk *chunk, uint32_t offset, uint32_t size, uint64_t value,
+                uint32_t where) {
     uint8_t header[FP_CHUNK_HEADER];
     fp_chunk back;
     fastpair_error error = {.position = 0};
@@ -161,7 +163,8 @@ static void lies(void) {
         lie(&c, 208 + i * 24, 8, 0, 208 + i * 24);
         lie(&c, 208 + i * 24 + 8, 8, huge, 208 + i * 24 + 8);
         lie(&c, 208 + i * 24 + 8, 8, 0, 208 + i * 24 + 8);
-        if (i != FP_SECTION_LENGTHS) lie(&c, 208 + i * 24 + 8, 8, c.sections[i].size + 16, 208 + i * 24 + 8);
+        if (i != FP_SECTION_LENGTHS)
+            lie(&c, 208 + i * 24 + 8, 8, c.sections[i].size + 16, 208 + i * 24 + 8);
     }
     lie(&c, 256 + 8, 8, 4 * 16 - 4, 256 + 8);            /* the directory does not fit */
     lie(&c, 256 + 8, 8, 4 * 16 + 2, 256 + 8);            /* not whole words */
@@ -183,7 +186,8 @@ int main(void) {
     round_trip(coded_chunk(4096), 4096);
     round_trip(stored_chunk(64), 64);
     round_trip(stored_chunk(4096), 4096);
-    fp_chunk empty = {.dictionary = FP_NO_DICTIONARY, .rows = FP_MAX_CHUNK_ROWS}; /* only empty rows */
+    fp_chunk empty = {.dictionary = FP_NO_DICTIONARY,
+                      .rows = FP_MAX_CHUNK_ROWS}; /* only empty rows */
     finish(&empty, 64);
     round_trip(empty, 64);
     fp_chunk largest = {.coded = 1,

@@ -9,7 +9,8 @@ static void must_stay_small(const char *what, const uint8_t *data, uint64_t size
     unsigned long long before = check_failed;
     counting memory;
     counting_start(&memory);
-    fastpair_open_options options = {.struct_size = sizeof options, .allocator = counting_hooks(&memory)};
+    fastpair_open_options options = {.struct_size = sizeof options,
+                                     .allocator = counting_hooks(&memory)};
     fastpair_column *column = NULL;
     fastpair_error error;
     fastpair_status status = fastpair_column_open(data, size, &options, &column, &error);
@@ -26,15 +27,16 @@ static void must_stay_small(const char *what, const uint8_t *data, uint64_t size
 
 /* A file of 208 bytes whose footer claims dictionaries and chunks; 2^61 * 24 is 0 in 64 bits. */
 static void footer_claims(void) {
-    static const uint64_t claims[][6] = {/* dictionaries, chunks, rows, nulls, codes, decoded */
-                                         {1ull << 61, 0, 0, 0, 0, 0},
-                                         {0, 1ull << 59, 0, 0, 0, 0},
-                                         {1ull << 61, 1ull << 59, 1ull << 40, 0, 1ull << 40, 1ull << 40},
-                                         {4, UINT64_MAX - 2, 0, 0, 0, 0},
-                                         {1, 0, 0, 0, 0, 0},
-                                         {0, 1ull << 28, 0, 0, 0, 0},
-                                         {0, 0, 1ull << 40, 0, 0, 1ull << 40},
-                                         {0, 0, 0, 1, 0, 0}};
+    static const uint64_t claims[][6] = {
+        /* dictionaries, chunks, rows, nulls, codes, decoded */
+        {1ull << 61, 0, 0, 0, 0, 0},
+        {0, 1ull << 59, 0, 0, 0, 0},
+        {1ull << 61, 1ull << 59, 1ull << 40, 0, 1ull << 40, 1ull << 40},
+        {4, UINT64_MAX - 2, 0, 0, 0, 0},
+        {1, 0, 0, 0, 0, 0},
+        {0, 1ull << 28, 0, 0, 0, 0},
+        {0, 0, 1ull << 40, 0, 0, 1ull << 40},
+        {0, 0, 0, 1, 0, 0}};
     for (size_t i = 0; i < sizeof claims / sizeof claims[0]; i++) {
         for (int told_size = 0; told_size < 2; told_size++) {
             forge f;
@@ -44,7 +46,8 @@ static void footer_claims(void) {
             uint8_t *h = f.file.data + 64;
             for (int k = 0; k < 6; k++) forge_put(h + 16 + 8 * k, claims[i][k], 8);
             if (told_size)
-                forge_put(h + 8, 112 + 24 * claims[i][0] + 32 * claims[i][1], 8); /* wraps as it likes */
+                forge_put(h + 8, 112 + 24 * claims[i][0] + 32 * claims[i][1],
+                          8); /* wraps as it likes */
             forge_reseal(f.file.data, f.file.size);
             must_stay_small("footer", f.file.data, f.file.size);
             free(f.file.data);
@@ -94,9 +97,10 @@ static void block_claims(void) {
         for (int k = 0; k < 4 && claims[i][k].kind; k++) {
             uint64_t at = forge_block(image.data, image.size, claims[i][k].kind, 0);
             forge_put(image.data + at + claims[i][k].at, claims[i][k].value,
-                      claims[i][k].at == 17                                                          ? 1
-                      : claims[i][k].at >= 24 && claims[i][k].at < 40 && claims[i][k].kind[2] == 'D' ? 4
-                                                                                                     : 8);
+                      claims[i][k].at == 17 ? 1
+                      : claims[i][k].at >= 24 && claims[i][k].at < 40 && claims[i][k].kind[2] == 'D'
+                          ? 4
+                          : 8);
         }
         forge_reseal(image.data, image.size);
         must_stay_small("block", image.data, image.size);
@@ -124,7 +128,8 @@ static void many_wide_dictionaries(void) {
     forge f;
     forge_begin(&f, 64, 0, 0);
     for (int i = 0; i < 150; i++) {
-        forge_dictionary d = {.codec = 1, .bits = 16, .longest = 16, .slots = 65536, .tokens = 1, .runs = 1};
+        forge_dictionary d = {
+            .codec = 1, .bits = 16, .longest = 16, .slots = 65536, .tokens = 1, .runs = 1};
         uint8_t *run_entry = forge_append(&d.section, NULL, 8);
         run_entry[6] = 1;
         forge_append(&d.section, "x", 1);
@@ -136,9 +141,11 @@ static void many_wide_dictionaries(void) {
     oracle_free(&oracle);
     counting memory;
     counting_start(&memory);
-    fastpair_open_options options = {.struct_size = sizeof options, .allocator = counting_hooks(&memory)};
+    fastpair_open_options options = {.struct_size = sizeof options,
+                                     .allocator = counting_hooks(&memory)};
     fastpair_column *column = NULL;
-    fastpair_status status = fastpair_column_open(f.file.data, f.file.size, &options, &column, NULL);
+    fastpair_status status =
+        fastpair_column_open(f.file.data, f.file.size, &options, &column, NULL);
     CHECK(status == FASTPAIR_OK || status == FASTPAIR_ERROR_LIMIT);
     CHECK(memory.peak_bytes <= 100 * f.file.size + (4u << 20));
     fastpair_column_close(column);
@@ -149,7 +156,8 @@ static void many_wide_dictionaries(void) {
     fastpair_rows rows;
     int at_end = 0;
     status = fastpair_reader_open(&source, &options, 1, &reader, NULL);
-    while (status == FASTPAIR_OK && !at_end) status = fastpair_reader_next(reader, &rows, &at_end, NULL);
+    while (status == FASTPAIR_OK && !at_end)
+        status = fastpair_reader_next(reader, &rows, &at_end, NULL);
     CHECK(status == FASTPAIR_OK || status == FASTPAIR_ERROR_LIMIT);
     CHECK(memory.peak_bytes <= 100 * f.file.size + (4u << 20));
     fastpair_reader_close(reader);
@@ -171,12 +179,14 @@ static void row_limits(uint64_t *random) {
         oracle_free(&oracle);
         counting memory;
         counting_start(&memory);
-        fastpair_open_options options = {.struct_size = sizeof options, .allocator = counting_hooks(&memory)};
+        fastpair_open_options options = {.struct_size = sizeof options,
+                                         .allocator = counting_hooks(&memory)};
         fastpair_column *column = NULL;
         CHECK_EQ(fastpair_column_open(f.file.data, f.file.size, &options, &column, NULL),
                  FASTPAIR_ERROR_CORRUPT);
         CHECK(memory.peak_bytes < 100000);
-        if (!many) probe("no rows in a chunk", f.file.data, f.file.size, NULL, PROBE_REFUSE, random);
+        if (!many)
+            probe("no rows in a chunk", f.file.data, f.file.size, NULL, PROBE_REFUSE, random);
         free(f.file.data);
     }
 }

@@ -23,14 +23,16 @@ static void check_destination(const truth *t, const fastpair_destination *to, co
     }
     if (to->offset_bits == 32) wrong += ((uint32_t *)to->offsets)[count] != at;
     if (to->offset_bits == 64) wrong += ((uint64_t *)to->offsets)[count] != at;
-    for (uint64_t i = count; to->validity && i % 8; i++) wrong += to->validity[i / 8] >> (i % 8) & 1;
+    for (uint64_t i = count; to->validity && i % 8; i++)
+        wrong += to->validity[i / 8] >> (i % 8) & 1;
     CHECK_EQ(wrong, 0);
     CHECK_EQ(to->nulls, nulls);
 }
 
 /* Decodes a range (rows NULL) or a list into memory of exactly the right size. */
-static void try_decode(const fastpair_column *column, const truth *t, const uint64_t *rows, uint64_t first,
-                       uint64_t count, uint32_t offset_bits, int validity, uint32_t threads) {
+static void try_decode(const fastpair_column *column, const truth *t, const uint64_t *rows,
+                       uint64_t first, uint64_t count, uint32_t offset_bits, int validity,
+                       uint32_t threads) {
     uint64_t size = 0, expected = 0;
     fastpair_error error = {.message = ""};
     for (uint64_t i = 0; i < count; i++) {
@@ -43,9 +45,11 @@ static void try_decode(const fastpair_column *column, const truth *t, const uint
     CHECK_EQ(size, expected);
     guard bytes = guard_make(size), offsets = guard_make((count + 1) * offset_bits / 8),
           bitmap = guard_make(validity ? (count + 7) / 8 : 0);
-    fastpair_destination to = {bytes.data, size, offsets.data, offset_bits, validity ? bitmap.data : NULL, 9};
-    fastpair_status status = rows ? fastpair_column_decode_listed(column, rows, count, &to, threads, &error)
-                                  : fastpair_column_decode(column, first, count, &to, threads, &error);
+    fastpair_destination to = {
+        bytes.data, size, offsets.data, offset_bits, validity ? bitmap.data : NULL, 9};
+    fastpair_status status =
+        rows ? fastpair_column_decode_listed(column, rows, count, &to, threads, &error)
+             : fastpair_column_decode(column, first, count, &to, threads, &error);
     CHECK_EQ(status, FASTPAIR_OK);
     if (status)
         fprintf(stderr, "  ^ %s\n", error.message);
@@ -87,14 +91,17 @@ static int ascending(const void *a, const void *b) {
 static void try_column(const fastpair_column *column, const truth *t, uint64_t *random) {
     static const uint32_t bits[3] = {0, 32, 64};
     CHECK_EQ(fastpair_column_validate(column, 2, NULL), FASTPAIR_OK);
-    for (uint32_t i = 0; i < 12; i++) try_decode(column, t, NULL, 0, t->rows, bits[i % 3], i / 3 % 2, i % 4);
+    for (uint32_t i = 0; i < 12; i++)
+        try_decode(column, t, NULL, 0, t->rows, bits[i % 3], i / 3 % 2, i % 4);
     for (uint32_t i = 0; i < 40 && t->rows; i++) {
-        uint64_t first = check_random(random) % t->rows, count = check_random(random) % (t->rows - first + 1);
+        uint64_t first = check_random(random) % t->rows,
+                 count = check_random(random) % (t->rows - first + 1);
         if (i % 2) count = count < 20 ? count : check_random(random) % 20;
         try_decode(column, t, NULL, first, count, bits[check_random(random) % 3], i & 1, i % 3);
     }
     try_decode(column, t, NULL, t->rows, 0, 64, 1, 1);
-    for (uint32_t i = 0; i < 200 && t->rows; i++) try_row(column, t, check_random(random) % t->rows);
+    for (uint32_t i = 0; i < 200 && t->rows; i++)
+        try_row(column, t, check_random(random) % t->rows);
     uint64_t *list = malloc(12000 * sizeof *list);
     for (uint32_t i = 0; i < 12 && t->rows; i++) {
         uint64_t count = i < 3 ? i : check_random(random) % 12000;
@@ -102,7 +109,8 @@ static void try_column(const fastpair_column *column, const truth *t, uint64_t *
         if (i % 3 == 0) qsort(list, count, sizeof *list, ascending);
         if (i % 3 == 1) /* stretches of neighbours, some backwards */
             for (uint64_t j = 1; j < count; j++)
-                if (list[j] % 9) list[j] = (list[j - 1] + (list[j] % 7 ? 1 : t->rows - 1)) % t->rows;
+                if (list[j] % 9)
+                    list[j] = (list[j - 1] + (list[j] % 7 ? 1 : t->rows - 1)) % t->rows;
         try_decode(column, t, list, 0, count, bits[i % 3], i & 1, i % 4);
     }
     free(list);
@@ -141,16 +149,19 @@ static void try_open_options(const truth *t) {
     fastpair_column *column;
     fastpair_error error;
     fastpair_open_options options = {.struct_size = 0};
-    CHECK_EQ(fastpair_column_open(data, size, &options, &column, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_open(data, size, &options, &column, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     options.struct_size = sizeof options;
     options.cpu_level = 5;
-    CHECK_EQ(fastpair_column_open(data, size, &options, &column, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_open(data, size, &options, &column, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     options.cpu_level = 1;
     CHECK_EQ(fastpair_column_open(data, size, &options, &column, &error), FASTPAIR_OK);
     fastpair_column_close(column);
     options.allocator.release = NULL;
     options.allocator.allocate = counting_allocate;
-    CHECK_EQ(fastpair_column_open(data, size, &options, &column, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_open(data, size, &options, &column, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     struct {
         fastpair_open_options known;
         uint64_t later;
@@ -158,9 +169,11 @@ static void try_open_options(const truth *t) {
     CHECK_EQ(fastpair_column_open(data, size, &longer.known, &column, &error), FASTPAIR_OK);
     fastpair_column_close(column);
     longer.later = 1; /* an option of a later version that would be ignored */
-    CHECK_EQ(fastpair_column_open(data, size, &longer.known, &column, &error), FASTPAIR_ERROR_UNSUPPORTED);
+    CHECK_EQ(fastpair_column_open(data, size, &longer.known, &column, &error),
+             FASTPAIR_ERROR_UNSUPPORTED);
     CHECK_EQ(fastpair_column_open(data, size, NULL, NULL, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_open(NULL, size, NULL, &column, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_open(NULL, size, NULL, &column, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
 }
 
 static void try_files(const truth *t, uint64_t *random) {
@@ -191,10 +204,12 @@ static void try_arguments(const fastpair_column *column, const truth *t) {
     fastpair_destination to = {bytes, sizeof bytes, NULL, 0, NULL, 0};
     CHECK_EQ(fastpair_column_rows_size(column, t->rows + 1, 0, &size, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_rows_size(column, 1, t->rows, &size, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_rows_size(column, 1, t->rows, &size, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(fastpair_column_rows_size(column, 1, UINT64_MAX, &size, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode(column, 0, 0, &to, 1025, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_decode(column, 0, 0, &to, 1025, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(fastpair_column_decode(column, 0, 0, &to, 0, &error), FASTPAIR_OK);
     CHECK_EQ(fastpair_column_validate(column, 1025, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
     to.offset_bits = 32;
@@ -202,11 +217,13 @@ static void try_arguments(const fastpair_column *column, const truth *t) {
     to.offset_bits = 16;
     to.offsets = offsets;
     CHECK_EQ(fastpair_column_decode(column, 0, 0, &to, 0, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_listed_size(column, outside, 2, &size, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_listed_size(column, outside, 2, &size, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(error.position, t->rows);
     CHECK_EQ(fastpair_column_decode_row(column, t->rows, bytes, 16, &size, NULL, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode_listed(column, NULL, 1, &to, 0, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_decode_listed(column, NULL, 1, &to, 0, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
 }
 
 /* ---------------------------------------------------------------- limits */
@@ -219,7 +236,8 @@ static void failing_allocations(const truth *t) {
         counting memory;
         counting_start(&memory);
         memory.fail_at = n;
-        fastpair_open_options options = {.struct_size = sizeof options, .allocator = counting_hooks(&memory)};
+        fastpair_open_options options = {.struct_size = sizeof options,
+                                         .allocator = counting_hooks(&memory)};
         fastpair_column *column = NULL;
         fastpair_error error;
         fastpair_status status =
@@ -250,11 +268,13 @@ static void two_gigabytes(void) {
     truth_begin(&t, 64, 0);
     forge_dictionary d = forge_plain_dictionary(tokens, 2);
     forge_add_dictionary(&t.image, &d);
-    forge_chunk c = {.encoding = 1, .rows = 3, .codes = codes, .batch = 1024, .group = 4, .largest = 16384};
+    forge_chunk c = {
+        .encoding = 1, .rows = 3, .codes = codes, .batch = 1024, .group = 4, .largest = 16384};
     c.decoded = codes * 16;
     c.by_length[15] = codes;
     forge_append(&c.sections[FORGE_CODES], NULL, codes / 8);
-    uint8_t *sidecar = forge_append(&c.sections[FORGE_SIDECAR], NULL, batches / 4 * 4 + batches * 2);
+    uint8_t *sidecar =
+        forge_append(&c.sections[FORGE_SIDECAR], NULL, batches / 4 * 4 + batches * 2);
     for (uint64_t k = 0; k < batches; k++) {
         forge_put(sidecar + k / 4 * 4, k / 4 * 65536, 4);
         forge_put(sidecar + batches / 4 * 4 + k * 2, k % 4 * 16384, 2);
@@ -263,7 +283,8 @@ static void two_gigabytes(void) {
     forge_add_chunk(&t.image, &c);
     forge_finish(&t.image);
     fastpair_column *column = NULL;
-    CHECK_EQ(fastpair_column_open(t.image.file.data, t.image.file.size, NULL, &column, NULL), FASTPAIR_OK);
+    CHECK_EQ(fastpair_column_open(t.image.file.data, t.image.file.size, NULL, &column, NULL),
+             FASTPAIR_OK);
     uint8_t bytes[33];
     uint32_t offsets[4];
     uint64_t size;
@@ -286,7 +307,8 @@ int main(int argc, char **argv) {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 31, random = seed;
     printf("seed %" PRIu64 "\n", seed);
     for (int i = 0; i < 3; i++) {
-        truth t = make_mixed(i == 1 ? 1500000 : 20000, i == 1 ? 350 : 60, i == 2 ? 4096 : 64, &random);
+        truth t =
+            make_mixed(i == 1 ? 1500000 : 20000, i == 1 ? 350 : 60, i == 2 ? 4096 : 64, &random);
         fastpair_column *column = NULL;
         fastpair_error error = {.message = ""};
         CHECK_EQ(fastpair_column_open(t.image.file.data, t.image.file.size, NULL, &column, &error),
@@ -315,7 +337,8 @@ int main(int argc, char **argv) {
     try_column(empty, &none, &random);
     fastpair_column_close(empty);
     for (uint64_t cut = 0; cut < 208; cut++)
-        CHECK_EQ(fastpair_column_open(none.image.file.data, cut, NULL, &empty, NULL), FASTPAIR_ERROR_CORRUPT);
+        CHECK_EQ(fastpair_column_open(none.image.file.data, cut, NULL, &empty, NULL),
+                 FASTPAIR_ERROR_CORRUPT);
     truth_free(&none);
     two_gigabytes();
     return check_done();

@@ -42,7 +42,8 @@ static void lying_sections(uint64_t *random) {
             CHECK(!strcmp(first.message, error.message));
         }
         for (uint64_t i = 0; one == FASTPAIR_OK && i < t.rows; i++)
-            CHECK(((uint64_t *)(void *)offsets.data)[i] <= ((uint64_t *)(void *)offsets.data)[i + 1]);
+            CHECK(((uint64_t *)(void *)offsets.data)[i] <=
+                  ((uint64_t *)(void *)offsets.data)[i + 1]);
         for (uint64_t i = 0; i < 500; i++) list[i] = check_random(random) % t.rows;
         uint64_t listed = 0;
         if (fastpair_column_listed_size(column, list, 500, &listed, NULL) == FASTPAIR_OK &&
@@ -71,12 +72,14 @@ static void first_row_not_at_0(void) {
     forge_add_chunk(&t.image, &c);
     forge_finish(&t.image);
     fastpair_column *column = NULL;
-    CHECK_EQ(fastpair_column_open(t.image.file.data, t.image.file.size, NULL, &column, NULL), FASTPAIR_OK);
+    CHECK_EQ(fastpair_column_open(t.image.file.data, t.image.file.size, NULL, &column, NULL),
+             FASTPAIR_OK);
     uint8_t bytes[7];
     uint64_t offsets[4], size;
     fastpair_destination to = {bytes, sizeof bytes, offsets, 64, NULL, 0};
     CHECK_EQ(fastpair_column_decode(column, 0, 3, &to, 1, NULL), FASTPAIR_ERROR_CORRUPT);
-    CHECK_EQ(fastpair_column_decode_row(column, 0, bytes, 7, &size, NULL, NULL), FASTPAIR_ERROR_CORRUPT);
+    CHECK_EQ(fastpair_column_decode_row(column, 0, bytes, 7, &size, NULL, NULL),
+             FASTPAIR_ERROR_CORRUPT);
     CHECK_EQ(fastpair_column_validate(column, 1, NULL), FASTPAIR_ERROR_CORRUPT);
     fastpair_column_close(column);
     truth_free(&t);
@@ -85,7 +88,8 @@ static void first_row_not_at_0(void) {
 /* Lies of the file header, the footer and the trailer, with every checksum made right. */
 static void lying_frame(uint64_t *random) {
     truth t = make_mixed(0, 16, 64, random);
-    uint64_t size = t.image.file.size, footer = forge_block(t.image.file.data, size, "FPFT", 0), rows;
+    uint64_t size = t.image.file.size, footer = forge_block(t.image.file.data, size, "FPFT", 0),
+             rows;
     uint64_t chunks = footer + 112 + 24 * t.image.dictionaries;
     struct {
         uint64_t at, size, add;
@@ -129,7 +133,8 @@ static void lying_frame(uint64_t *random) {
         forge_reseal(copy, size);
         fastpair_column *column = NULL;
         fastpair_error error;
-        fastpair_status expected = lies[i].at < 12 ? FASTPAIR_ERROR_UNSUPPORTED : FASTPAIR_ERROR_CORRUPT;
+        fastpair_status expected =
+            lies[i].at < 12 ? FASTPAIR_ERROR_UNSUPPORTED : FASTPAIR_ERROR_CORRUPT;
         fastpair_status status = fastpair_column_open(copy, size, NULL, &column, &error);
         CHECK_EQ(status, expected);
         CHECK(column == NULL && error.position < size);

@@ -21,8 +21,8 @@ static void make_file(sample_file *file, const char *name, shape_kind kind, uint
     fastpair_error error;
     file->name = name;
     shape_make(&file->s, kind, 7, &(shape_options){.bytes = bytes, .null_percent = 15});
-    if (!verify_ok(fastpair_compress(&file->s.rows, options, &file->image, &file->size, &error), &error,
-                   name))
+    if (!verify_ok(fastpair_compress(&file->s.rows, options, &file->image, &file->size, &error),
+                   &error, name))
         exit(1);
     CHECK_EQ(forge_block(file->image, file->size, "FPDI", 0) != 0, coded);
     printf("%-24s %llu bytes\n", name, (unsigned long long)file->size);
@@ -81,8 +81,8 @@ static void untouched(sample_file *file, uint64_t *random) {
 static int worth_it(const sample_file *file, uint64_t at) {
     static const uint8_t zero[64];
     if (at % 97 == 0 || at < 64 || at + 64 > file->size) return 1;
-    return memcmp(file->image + at / 64 * 64, zero, at / 64 * 64 + 64 <= file->size ? 64 : file->size % 64) !=
-           0;
+    return memcmp(file->image + at / 64 * 64, zero,
+                  at / 64 * 64 + 64 <= file->size ? 64 : file->size % 64) != 0;
 }
 
 /* Each byte altered, checksums left alone: no changed bit goes unnoticed, in gaps neither. */
@@ -93,8 +93,8 @@ static void flip_bytes(sample_file *file, uint32_t step, uint64_t *random) {
         if (!worth_it(file, at)) continue;
         memcpy(copy, file->image, file->size);
         copy[at] ^= (uint8_t)(at % 3 ? 1u << (check_random(random) % 8) : 255);
-        snprintf(what, sizeof what, "%s, byte %llu: %02x -> %02x", file->name, (unsigned long long)at,
-                 file->image[at], copy[at]);
+        snprintf(what, sizeof what, "%s, byte %llu: %02x -> %02x", file->name,
+                 (unsigned long long)at, file->image[at], copy[at]);
         probe(what, copy, file->size, NULL, PROBE_REFUSE, random);
     }
     free(copy);
@@ -106,8 +106,9 @@ static void forge_each_byte(sample_file *file, uint32_t step, uint64_t *random) 
     char what[120];
     for (uint64_t at = check_random(random) % step; at < file->size; at += step) {
         if (!worth_it(file, at)) continue;
-        uint8_t old = file->image[at], values[] = {(uint8_t)(old + 1), (uint8_t)(old - 1),
-                                                   (uint8_t)(old ^ 0x80), (uint8_t)check_random(random)};
+        uint8_t old = file->image[at],
+                values[] = {(uint8_t)(old + 1), (uint8_t)(old - 1), (uint8_t)(old ^ 0x80),
+                            (uint8_t)check_random(random)};
         memcpy(copy, file->image, file->size);
         copy[at] = values[check_random(random) % 4];
         forge_reseal(copy, file->size);
@@ -120,9 +121,9 @@ static void forge_each_byte(sample_file *file, uint32_t step, uint64_t *random) 
 
 /* Several fields at once: sizes, counts and sections take numbers that mean something elsewhere. */
 static void forge_fields(sample_file *file, uint32_t times, uint64_t *random) {
-    static const uint64_t numbers[] = {0,     1,          2,          31,         63,         64,
-                                       65,    255,        256,        4095,       4096,       65535,
-                                       65536, UINT32_MAX, 1ull << 32, 1ull << 40, 1ull << 63, UINT64_MAX};
+    static const uint64_t numbers[] = {
+        0,    1,    2,     31,    63,         64,         65,         255,        256,
+        4095, 4096, 65535, 65536, UINT32_MAX, 1ull << 32, 1ull << 40, 1ull << 63, UINT64_MAX};
     uint8_t *copy = malloc(file->size);
     char what[160];
     for (uint32_t i = 0; i < times; i++) {
@@ -136,7 +137,9 @@ static void forge_fields(sample_file *file, uint32_t times, uint64_t *random) {
             switch (check_random(random) % 4) {
             case 0: number = old + 1; break;
             case 1: number = old * 2; break;
-            case 2: number = forge_get(copy + check_random(random) % (file->size / 8) * 8, 8); break;
+            case 2:
+                number = forge_get(copy + check_random(random) % (file->size / 8) * 8, 8);
+                break;
             default: break;
             }
             forge_put(copy + at, number, width);
@@ -190,8 +193,8 @@ static void swap_parts(sample_file *file, uint64_t *random) {
             memcpy(copy + place[0], copy + place[1], shorter);
             memcpy(copy + place[1], kept, shorter);
             char what[100];
-            snprintf(what, sizeof what, "%s, section %d exchanged, resealed %d", file->name, section,
-                     resealed);
+            snprintf(what, sizeof what, "%s, section %d exchanged, resealed %d", file->name,
+                     section, resealed);
             if (resealed) forge_reseal(copy, file->size);
             if (resealed)
                 probe_by_oracle(what, copy, file->size, random);

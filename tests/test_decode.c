@@ -36,7 +36,8 @@ static fastpair_allocator allocator_of_test(void) {
     return allocator;
 }
 
-static void add_run(fp_dict *dict, uint32_t first, uint32_t count, uint32_t length, uint64_t *random) {
+static void add_run(fp_dict *dict, uint32_t first, uint32_t count, uint32_t length,
+                    uint64_t *random) {
     dict->runs[dict->run_count++] = (fp_run){first, count, length};
     dict->tokens += count;
     for (uint32_t i = 0; i < count * length; i++)
@@ -45,7 +46,8 @@ static void add_run(fp_dict *dict, uint32_t first, uint32_t count, uint32_t leng
 
 /* A dictionary of exactly `slots` code slots. Classes are aligned to 64 codes if there is room, as at 16 bits. */
 static fp_dict make_dict(uint32_t bits, uint32_t slots, shape kind, uint64_t *random) {
-    fp_dict dict = {.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = bits, .max_token = 16, .code_slots = slots};
+    fp_dict dict = {
+        .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = bits, .max_token = 16, .code_slots = slots};
     dict.runs = malloc(slots * sizeof *dict.runs);
     dict.bytes = malloc((size_t)slots * 16);
     static const uint32_t only[SHAPES] = {
@@ -84,9 +86,9 @@ static subject make_subject(uint32_t bits, uint32_t slots, shape kind, uint64_t 
     s.lengths = malloc((size_t)1 << bits);
     fp_dict_expand(&s.dict, s.rows, s.lengths);
     for (int level = FP_CPU_PORTABLE; level <= (int)fp_cpu_detect(); level++)
-        CHECK_EQ(
-            fp_decoder_create(&s.dict, (fp_cpu_level)level, &allocator, &s.decoders[s.decoder_count++], NULL),
-            FASTPAIR_OK);
+        CHECK_EQ(fp_decoder_create(&s.dict, (fp_cpu_level)level, &allocator,
+                                   &s.decoders[s.decoder_count++], NULL),
+                 FASTPAIR_OK);
     /* Tokens in classes have a loop of their own for bulk where the CPU has the instructions. */
     if ((kind == SHAPE_SHORT || kind == SHAPE_MIXED) && bits >= 6 && slots == 1u << bits &&
         fp_cpu_detect() == FP_CPU_AVX512)
@@ -104,7 +106,8 @@ static void free_subject(subject *s) {
 }
 
 /* What the codes decode to, by definition. Returns the size. */
-static uint64_t append_tokens(const subject *s, const uint16_t *codes, uint64_t count, uint8_t *out) {
+static uint64_t append_tokens(const subject *s, const uint16_t *codes, uint64_t count,
+                              uint8_t *out) {
     uint64_t size = 0;
     for (uint64_t i = 0; i < count; i++) {
         memcpy(out + size, s->rows[codes[i]], s->lengths[codes[i]]);
@@ -120,12 +123,13 @@ static uint16_t any_code(uint32_t slots, uint64_t *random) {
 }
 
 /* Decodes a range at all levels with a capacity and expects a result (FP_DECODE_BAD included). */
-static void expect(const subject *s, const guard *packed, uint64_t first, uint64_t count, uint64_t capacity,
-                   uint64_t expected, const uint8_t *bytes) {
+static void expect(const subject *s, const guard *packed, uint64_t first, uint64_t count,
+                   uint64_t capacity, uint64_t expected, const uint8_t *bytes) {
     for (int i = 0; i < 2 * s->decoder_count; i++) { /* each decoder, then each of them for bulk */
         guard out = guard_make(capacity);
-        uint64_t size = fp_decode_codes(s->decoders[i % s->decoder_count], i >= s->decoder_count,
-                                        packed->data, packed->size, first, count, out.data, capacity);
+        uint64_t size =
+            fp_decode_codes(s->decoders[i % s->decoder_count], i >= s->decoder_count, packed->data,
+                            packed->size, first, count, out.data, capacity);
         CHECK_EQ(size, expected);
         if (size == expected && size != FP_DECODE_BAD) CHECK(!memcmp(out.data, bytes, size));
         CHECK(guard_free(&out));
@@ -133,7 +137,8 @@ static void expect(const subject *s, const guard *packed, uint64_t first, uint64
 }
 
 /* One random range of `total` codes, with capacities from far too small to ample, then with one bad code in it. */
-static void decode_range(const subject *s, uint64_t total, uint64_t first, uint64_t count, uint64_t *random) {
+static void decode_range(const subject *s, uint64_t total, uint64_t first, uint64_t count,
+                         uint64_t *random) {
     uint32_t bits = s->dict.code_bits, slots = s->dict.code_slots;
     guard packed = guard_make(fp_packed_size(total, bits));
     uint16_t *codes = malloc(total * 2 + 2);
@@ -184,7 +189,8 @@ static void bad_code_anywhere(uint32_t bits, uint32_t slots, shape kind, uint64_
 static void all_ranges(uint32_t bits, uint32_t slots, shape kind, uint64_t *random) {
     subject s = make_subject(bits, slots, kind, random);
     for (uint64_t count = 0; count < 40; count++) decode_range(&s, count, 0, count, random);
-    static const uint64_t around[] = {63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 1024};
+    static const uint64_t around[] = {63,  64,  65,  127, 128, 129,  255,
+                                      256, 257, 511, 512, 513, 1000, 1024};
     for (size_t i = 0; i < sizeof around / sizeof *around; i++)
         decode_range(&s, around[i] + check_random(random) % 3, 0, around[i], random);
     for (int i = 0; i < 12; i++) {

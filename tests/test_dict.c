@@ -20,7 +20,8 @@ static void make_tokens(uint32_t count, uint32_t max_token, uint64_t least, uint
         uint64_t first = check_random(&random_state), second = check_random(&random_state);
         memcpy(bytes, &first, 8);
         memcpy(bytes + 8, &second, 8);
-        fp_tokens_add(&tokens, bytes, 3 + (uint32_t)(check_random(&random_state) % (max_token - 2)));
+        fp_tokens_add(&tokens, bytes,
+                      3 + (uint32_t)(check_random(&random_state) % (max_token - 2)));
     }
     for (uint32_t id = 0; id < count; id++)
         counts[id] = least + check_random(&random_state) % (most - least + 1);
@@ -34,15 +35,16 @@ static uint64_t near_bytes(uint32_t id) {
 static uint64_t number(uint32_t hot_codes, fp_dict *dict) {
     uint64_t bytes = 0;
     uint32_t seen = 0;
-    if (fp_dict_order(&tokens, counts, 0, hot_codes, FASTPAIR_CODEC_ONPAIR, 0, &allocator, dict, code_of_id,
-                      NULL))
+    if (fp_dict_order(&tokens, counts, 0, hot_codes, FASTPAIR_CODEC_ONPAIR, 0, &allocator, dict,
+                      code_of_id, NULL))
         abort();
     CHECK_EQ(dict->tokens, tokens.count);
     CHECK(dict->code_slots <= 1u << dict->code_bits);
     for (uint32_t r = 0; r < dict->run_count; r++) {
         const fp_run *run = &dict->runs[r];
         CHECK_EQ(run->first_code % (1u << dict->class_shift), 0);
-        CHECK(run->first_code >= dict->hot_slots || run->first_code + run->count <= dict->hot_slots);
+        CHECK(run->first_code >= dict->hot_slots ||
+              run->first_code + run->count <= dict->hot_slots);
         seen += run->count;
     }
     CHECK_EQ(seen, tokens.count);
@@ -62,7 +64,8 @@ static void check_density(const fp_dict *dict) {
         if (is_inside ? this_one < that : this_one > that) *best = id;
     }
     CHECK(worst_inside != FP_NO_CODE && best_outside != FP_NO_CODE);
-    CHECK(counts[best_outside] * near_bytes(worst_inside) <= counts[worst_inside] * near_bytes(best_outside));
+    CHECK(counts[best_outside] * near_bytes(worst_inside) <=
+          counts[worst_inside] * near_bytes(best_outside));
 }
 
 /* The hot part is as large as said, but for one token. */

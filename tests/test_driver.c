@@ -70,7 +70,8 @@ static void open_and_compare(const void *context) {
     if (o->variable) setenv(o->variable, o->value, 1);
     counting memory;
     counting_start(&memory);
-    fastpair_gpu_options options = {.struct_size = sizeof options, .allocator = counting_hooks(&memory)};
+    fastpair_gpu_options options = {.struct_size = sizeof options,
+                                    .allocator = counting_hooks(&memory)};
     fastpair_error error = {.message = ""};
     fastpair_gpu *gpu = (fastpair_gpu *)&memory;
     fastpair_status status = fastpair_gpu_open(&options, &gpu, &error);
@@ -79,7 +80,8 @@ static void open_and_compare(const void *context) {
         CHECK(gpu == NULL && error.status == status && error.position == FASTPAIR_NO_POSITION);
         for (int i = 0; i < 2 && o->says[i]; i++) {
             CHECK(strstr(error.message, o->says[i]) != NULL);
-            if (!strstr(error.message, o->says[i])) fprintf(stderr, "  ^ said: %s\n", error.message);
+            if (!strstr(error.message, o->says[i]))
+                fprintf(stderr, "  ^ said: %s\n", error.message);
         }
     } else
         fastpair_gpu_close(gpu);
@@ -99,9 +101,17 @@ static void openings(void) {
          "cuInit:0:100",
          FASTPAIR_ERROR_UNSUPPORTED,
          {"nvidia-smi", "CUDA_VISIBLE_DEVICES"}},
-        {fake, "FAKE_CUDA", "cuInit:0:34", FASTPAIR_ERROR_UNSUPPORTED, {"stub", "install the real driver"}},
+        {fake,
+         "FAKE_CUDA",
+         "cuInit:0:34",
+         FASTPAIR_ERROR_UNSUPPORTED,
+         {"stub", "install the real driver"}},
         {fake, "FAKE_CUDA", "cuInit:0:803", FASTPAIR_ERROR_UNSUPPORTED, {"do not match", "reboot"}},
-        {fake, "FAKE_CUDA", "cuInit:0:802", FASTPAIR_ERROR_UNSUPPORTED, {"not ready", "fabric manager"}},
+        {fake,
+         "FAKE_CUDA",
+         "cuInit:0:802",
+         FASTPAIR_ERROR_UNSUPPORTED,
+         {"not ready", "fabric manager"}},
         {fake, "FAKE_CUDA", "cuInit:0:9999", FASTPAIR_ERROR_UNSUPPORTED, {"unknown error", "9999"}},
         {fake,
          "FAKE_CUDA",
@@ -113,20 +123,36 @@ static void openings(void) {
          "cuDevicePrimaryCtxRetain:0:46",
          FASTPAIR_ERROR_UNSUPPORTED,
          {"another process", "nvidia-smi"}},
-        {fake, "FAKE_CUDA", "cuModuleLoadData:0:2", FASTPAIR_ERROR_OUT_OF_MEMORY, {"free device memory"}},
+        {fake,
+         "FAKE_CUDA",
+         "cuModuleLoadData:0:2",
+         FASTPAIR_ERROR_OUT_OF_MEMORY,
+         {"free device memory"}},
         {fake,
          "FAKE_CUDA",
          "cuModuleLoadData:0:209",
          FASTPAIR_ERROR_UNSUPPORTED,
          {"no kernels for this GPU", "build it"}},
-        {fake, "FAKE_CUDA", "cuModuleLoadData:0:222", FASTPAIR_ERROR_UNSUPPORTED, {"update the driver"}},
-        {fake, "FAKE_CUDA", "cuModuleGetFunction:3:500", FASTPAIR_ERROR_UNSUPPORTED, {"finding a kernel"}},
+        {fake,
+         "FAKE_CUDA",
+         "cuModuleLoadData:0:222",
+         FASTPAIR_ERROR_UNSUPPORTED,
+         {"update the driver"}},
+        {fake,
+         "FAKE_CUDA",
+         "cuModuleGetFunction:3:500",
+         FASTPAIR_ERROR_UNSUPPORTED,
+         {"finding a kernel"}},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) CHECK(in_child(open_and_compare, &cases[i]));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK(in_child(open_and_compare, &cases[i]));
     /* Only where there really is no driver. */
     void *real = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    static const opening none = {
-        NULL, NULL, NULL, FASTPAIR_ERROR_UNSUPPORTED, {"libcuda.so.1 was not found", "decode on the CPU"}};
+    static const opening none = {NULL,
+                                 NULL,
+                                 NULL,
+                                 FASTPAIR_ERROR_UNSUPPORTED,
+                                 {"libcuda.so.1 was not found", "decode on the CPU"}};
     if (real)
         printf("there is a driver here: its absence is not tested\n");
     else
@@ -152,8 +178,8 @@ static fastpair_status whole_flow(fastpair_error *error) {
     if (!status) status = fastpair_gpu_open(NULL, &gpu, error);
     fastpair_gpu_batch_options options = {.struct_size = sizeof options, .regenerate_sidecar = 1};
     if (!status)
-        status = fastpair_gpu_batch_create(gpu, (const fastpair_column *const *)&column, 1, &options, &batch,
-                                           error);
+        status = fastpair_gpu_batch_create(gpu, (const fastpair_column *const *)&column, 1,
+                                           &options, &batch, error);
     if (!status) status = fastpair_gpu_batch_get_info(batch, &info, error);
     if (!status) {
         uint8_t *tables = aligned_alloc(256, (info.device_bytes + 255) / 256 * 256);
@@ -198,7 +224,8 @@ static void fail_one_call(const void *context) {
     } else
         CHECK_EQ(status, FASTPAIR_OK);
     if (status) {
-        CHECK_EQ(status, f->result == 2 ? FASTPAIR_ERROR_OUT_OF_MEMORY : FASTPAIR_ERROR_UNSUPPORTED);
+        CHECK_EQ(status,
+                 f->result == 2 ? FASTPAIR_ERROR_OUT_OF_MEMORY : FASTPAIR_ERROR_UNSUPPORTED);
         CHECK(error.status == status && strstr(error.message, "GPU: ") == error.message);
         if (f->result == 2) CHECK(strstr(error.message, "free device memory") != NULL);
         if (f->result == 700) CHECK(strstr(error.message, "restart") != NULL);
@@ -206,7 +233,8 @@ static void fail_one_call(const void *context) {
     CHECK_EQ(pop(&current), 0);
     CHECK(current == &of_the_program);
     CHECK_EQ(live(), 0);
-    if (check_failed) fprintf(stderr, "  ^ %s: status %d, %s\n", setting, (int)status, error.message);
+    if (check_failed)
+        fprintf(stderr, "  ^ %s: status %d, %s\n", setting, (int)status, error.message);
 }
 
 static void every_call(void) {
@@ -245,10 +273,12 @@ static void reset_and_go_on(const void *context) {
     fastpair_gpu_batch *batch;
     fp_cu_context revived;
     uint64_t memory = 256; /* never touched */
-    fastpair_gpu_destination to = {.struct_size = sizeof to, .output = memory, .output_bytes = UINT64_MAX};
+    fastpair_gpu_destination to = {
+        .struct_size = sizeof to, .output = memory, .output_bytes = UINT64_MAX};
     CHECK_EQ(fastpair_column_open(image, image_size, NULL, &column, &error), FASTPAIR_OK);
     CHECK_EQ(fastpair_gpu_open(NULL, &gpu, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_gpu_batch_create(gpu, (const fastpair_column *const *)&column, 1, NULL, &batch, &error),
+    CHECK_EQ(fastpair_gpu_batch_create(gpu, (const fastpair_column *const *)&column, 1, NULL,
+                                       &batch, &error),
              FASTPAIR_OK);
     reset();
     if (in_use_again) CHECK_EQ(retain(&revived, 0), 0);
@@ -281,12 +311,15 @@ int main(void) {
     for (int i = 0; i < 1000; i++) {
         for (int k = 0; k < 20; k++)
             text[offsets[i] + (uint64_t)k] =
-                (uint8_t)(i < 600 ? (uint64_t)("row of the text....."[k] + i % 3) : check_random(&random));
+                (uint8_t)(i < 600 ? (uint64_t)("row of the text....."[k] + i % 3)
+                                  : check_random(&random));
         offsets[i + 1] = offsets[i] + 20;
     }
     fastpair_rows rows = {.rows = 1000, .bytes = text, .offsets = offsets};
-    fastpair_compress_options options = {
-        .struct_size = sizeof options, .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .chunk_bytes = 4000};
+    fastpair_compress_options options = {.struct_size = sizeof options,
+                                         .codec = FASTPAIR_CODEC_ONPAIR,
+                                         .code_bits = 12,
+                                         .chunk_bytes = 4000};
     CHECK_EQ(fastpair_compress(&rows, &options, &image, &image_size, NULL), FASTPAIR_OK);
     openings();
     every_call();

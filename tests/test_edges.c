@@ -29,7 +29,8 @@ static fastpair_column_info every_codec(const shape *s) {
         fastpair_error error;
         uint8_t *image = NULL;
         uint64_t size = 0;
-        if (!verify_ok(fastpair_compress(&s->rows, &options, &image, &size, &error), &error, s->name))
+        if (!verify_ok(fastpair_compress(&s->rows, &options, &image, &size, &error), &error,
+                       s->name))
             continue;
         verify_effort effort = {6, 6, 4, 1, i};
         verify_image(image, size, s, &effort);
@@ -152,7 +153,8 @@ static void incompressible(void) {
         uint8_t *image = NULL;
         uint64_t size = 0;
         fastpair_error error;
-        if (!verify_ok(fastpair_compress(&s.rows, &options, &image, &size, &error), &error, s.name)) continue;
+        if (!verify_ok(fastpair_compress(&s.rows, &options, &image, &size, &error), &error, s.name))
+            continue;
         fastpair_column *column = NULL;
         fastpair_column_info info = {.struct_size = sizeof info};
         verify_ok(fastpair_column_open(image, size, NULL, &column, &error), &error, s.name);
@@ -175,10 +177,16 @@ static void incompressible(void) {
 static void all_codes_of_16_bits(void) {
     forge f;
     forge_begin(&f, 64, 0, 0);
-    forge_dictionary d = {
-        .codec = 1, .bits = 16, .longest = 16, .order = 1, .shift = 6, .slots = 65536, .tokens = 65536};
+    forge_dictionary d = {.codec = 1,
+                          .bits = 16,
+                          .longest = 16,
+                          .order = 1,
+                          .shift = 6,
+                          .slots = 65536,
+                          .tokens = 65536};
     uint8_t *length_of = malloc(65536);
-    uint32_t *codes = malloc(65536 * 4), run_lengths[3] = {1, 3, 16}, firsts[4] = {0, 256, 32768, 65536};
+    uint32_t *codes = malloc(65536 * 4), run_lengths[3] = {1, 3, 16},
+             firsts[4] = {0, 256, 32768, 65536};
     d.runs = 3;
     for (int r = 0; r < 3; r++) {
         uint8_t *run = forge_append(&d.section, NULL, 8);
@@ -212,16 +220,23 @@ static void all_codes_of_16_bits(void) {
 }
 
 /* A forged column: `count` random codes of width `bits` in rows of 0 to 4 codes, with no order promised. */
-static void one_width(uint32_t bits, uint32_t longest, uint32_t count, uint32_t batch, uint64_t random) {
-    uint32_t slots = (1u << bits) - (bits > 1 ? (uint32_t)(check_random(&random) % (1u << (bits - 1))) : 0);
+static void one_width(uint32_t bits, uint32_t longest, uint32_t count, uint32_t batch,
+                      uint64_t random) {
+    uint32_t slots =
+        (1u << bits) - (bits > 1 ? (uint32_t)(check_random(&random) % (1u << (bits - 1))) : 0);
     uint32_t tokens = slots < 2000 ? slots : 2000;
-    forge_dictionary d = {
-        .codec = 1, .bits = bits, .longest = longest, .slots = slots, .tokens = tokens, .runs = tokens};
+    forge_dictionary d = {.codec = 1,
+                          .bits = bits,
+                          .longest = longest,
+                          .slots = slots,
+                          .tokens = tokens,
+                          .runs = tokens};
     uint8_t *length_of = malloc(slots), *used = calloc(slots, 1);
-    uint32_t *codes = malloc((count + 1) * 4), *lengths = calloc(count + 9, 4), *code_of = malloc(tokens * 4),
-             rows = 0, token_bytes = 0;
+    uint32_t *codes = malloc((count + 1) * 4), *lengths = calloc(count + 9, 4),
+             *code_of = malloc(tokens * 4), rows = 0, token_bytes = 0;
     uint8_t *run = forge_append(&d.section, NULL, 8 * tokens);
-    for (uint32_t i = 0; i < tokens; i++, run += 8) { /* spread over the slots, the last one included */
+    for (uint32_t i = 0; i < tokens;
+         i++, run += 8) { /* spread over the slots, the last one included */
         code_of[i] = (uint32_t)((uint64_t)i * (slots - 1) / (tokens > 1 ? tokens - 1 : 1));
         length_of[code_of[i]] = (uint8_t)(1 + check_random(&random) % longest);
         forge_put(run, code_of[i], 4);
@@ -247,7 +262,8 @@ static void one_width(uint32_t bits, uint32_t longest, uint32_t count, uint32_t 
     forge_add_chunk(&f, &c);
     forge_finish(&f);
     char name[80];
-    snprintf(name, sizeof name, "%u codes of %u bits, tokens to %u, batch %u", count, bits, longest, batch);
+    snprintf(name, sizeof name, "%u codes of %u bits, tokens to %u, batch %u", count, bits, longest,
+             batch);
     oracle_column oracle;
     CHECK(oracle_decode(f.file.data, f.file.size, &oracle));
     shape s;
@@ -267,7 +283,8 @@ static void every_width(void) {
     for (uint32_t bits = 1; bits <= 16; bits++)
         for (uint32_t i = bits % stride; i < 12; i += stride)
             one_width(bits, i % 2 ? 8 : 16, counts[i], i % 3 ? 32 : 1024, bits * 100 + i);
-    for (uint32_t bits = 9; bits <= 16; bits++) one_width(bits, bits % 2 ? 16 : 8, 30000, 256, bits);
+    for (uint32_t bits = 9; bits <= 16; bits++)
+        one_width(bits, bits % 2 ? 16 : 8, 30000, 256, bits);
 }
 
 /* Five codes are enough for four values; three bits each. */
@@ -283,7 +300,8 @@ static void few_values(void) {
         fastpair_column_info info = {.struct_size = sizeof info};
         verify_ok(fastpair_column_open(image, size, NULL, &column, &error), &error, s.name);
         fastpair_column_get_info(column, &info, NULL);
-        CHECK_EQ(info.tokens_in_use, 5); /* three values of at most 16 bytes, and one of 17 in two pieces */
+        CHECK_EQ(info.tokens_in_use,
+                 5); /* three values of at most 16 bytes, and one of 17 in two pieces */
         CHECK_EQ(info.code_bits, 3);
         fastpair_column_close(column);
         verify_effort effort = {3, 3, 3, 1, 1};
@@ -326,8 +344,8 @@ static void beyond_4_gib(void) {
     verify_ok(fastpair_column_validate(column, 2, &error), &error, "validate");
     uint64_t row = info.rows - 12345, inner = row % s.rows.rows, size = 0;
     uint8_t bytes[64];
-    verify_ok(fastpair_column_decode_row(column, row, bytes, sizeof bytes, &size, NULL, &error), &error,
-              "row");
+    verify_ok(fastpair_column_decode_row(column, row, bytes, sizeof bytes, &size, NULL, &error),
+              &error, "row");
     CHECK_EQ(size, s.out_offsets[inner + 1] - s.out_offsets[inner]);
     CHECK(!memcmp(bytes, s.out_bytes + s.out_offsets[inner], size));
     /* 32-bit offsets cannot hold it, and that is said before anything is written. */
@@ -336,8 +354,10 @@ static void beyond_4_gib(void) {
     CHECK_EQ(fastpair_column_decode(column, 0, info.rows, &to, 2, &error), FASTPAIR_ERROR_LIMIT);
     uint8_t *all = malloc(info.decoded_bytes);
     to = (fastpair_destination){all, info.decoded_bytes, NULL, 0, NULL, 0};
-    if (all && verify_ok(fastpair_column_decode(column, 0, info.rows, &to, 2, &error), &error, "decode all"))
-        for (uint64_t i = 0; i < pieces; i++) CHECK(!memcmp(all + i * s.out_size, s.out_bytes, s.out_size));
+    if (all && verify_ok(fastpair_column_decode(column, 0, info.rows, &to, 2, &error), &error,
+                         "decode all"))
+        for (uint64_t i = 0; i < pieces; i++)
+            CHECK(!memcmp(all + i * s.out_size, s.out_bytes, s.out_size));
     free(all), free(image.data);
     fastpair_column_close(column);
     shape_free(&s);

@@ -50,7 +50,8 @@ static void words(const void *p) {
     (void)p;
     uint32_t sum = warp_inclusive_sum(lane() + 1), odd = warp_ballot((int)(lane() & 1));
     uint32_t last = warp_shfl(sum, 31), up = warp_shfl_up(lane(), 3);
-    global_store4(out_at(thread_in_block()), sum + odd + last + up + rank_in(odd) + warp_in_block());
+    global_store4(out_at(thread_in_block()),
+                  sum + odd + last + up + rank_in(odd) + warp_in_block());
 }
 
 /* Mistakes in control flow. */
@@ -74,14 +75,16 @@ static void touch(const void *p) {
     uint32_t thread = thread_in_block(), value = 0;
     shared_store4(shared + 4 * thread, thread);
     switch (mistake_of(p)) {
-    case 1: value = global_load4(in_at(thread + 1)); break;              /* the last lane reads outside */
-    case 2: global_store4(in_at(thread), 1); break;                      /* input is written */
-    case 3: global_store4(out_at(thread == 63 ? 64 : thread), 1); break; /* the last lane writes outside */
-    case 4: value = global_load4(in_at(0) + 2); break;                   /* misaligned */
-    case 5: global_store4(out_at(0), 1); break;                          /* written twice */
+    case 1: value = global_load4(in_at(thread + 1)); break; /* the last lane reads outside */
+    case 2: global_store4(in_at(thread), 1); break;         /* input is written */
+    case 3:
+        global_store4(out_at(thread == 63 ? 64 : thread), 1);
+        break;                                         /* the last lane writes outside */
+    case 4: value = global_load4(in_at(0) + 2); break; /* misaligned */
+    case 5: global_store4(out_at(0), 1); break;        /* written twice */
     case 6: value = shared_load4(shared + 4 * thread + 4 * (thread == 63)); break; /* outside */
-    case 7: value = global_load4(out_at(thread)); break;                           /* output is read */
-    case 8: shared_store1(shared + 4 * ((thread + 1) % 64), 1); break;             /* two lanes, one byte */
+    case 7: value = global_load4(out_at(thread)); break;               /* output is read */
+    case 8: shared_store1(shared + 4 * ((thread + 1) % 64), 1); break; /* two lanes, one byte */
     default: break;
     }
     if (mistake_of(p) != 3) global_store4(out_at(thread), value);
@@ -100,7 +103,8 @@ static void copy_in(const void *p) {
     uint32_t sum = 0;
     for (uint32_t turn = 0; turn < 2; turn++) {
         if (lane() < 8)
-            async_load16(mine + 16 * lane(), lane() == 7 ? 16 : in_at(4 * lane() + turn * 4), lane() < 7);
+            async_load16(mine + 16 * lane(), lane() == 7 ? 16 : in_at(4 * lane() + turn * 4),
+                         lane() < 7);
         if (mistake_of(p) != 1) async_wait();
         if (mistake_of(p) != 2) warp_sync();
         sum += shared_load4(mine + 4 * (31 - lane()));
@@ -150,7 +154,8 @@ static void more_words(const void *p) {
     block_sync();
     uint64_t shifted = shift_right64(0x8000000000000001u, 2 * lane() + (lane() == 31) * 2);
     near_or_far<16>(halves, halves + 32, in_at(0), lane() % 8 * 8, 48, 24, row);
-    global_store4(out_at(thread_in_block()), bit + (uint32_t)shifted + row[0] + row[1] + row[2] + row[3]);
+    global_store4(out_at(thread_in_block()),
+                  bit + (uint32_t)shifted + row[0] + row[1] + row[2] + row[3]);
 }
 
 static void same(const void *p) {
@@ -209,7 +214,8 @@ int main(void) {
         CHECK(sum >= 64 * 100 + 63 * 64 / 2 - 163 && sum <= 64 * 100 + 63 * 64 / 2 - 100);
         CHECK(!run(more_words, 0, seed));
         for (uint32_t i = 0; i < 64; i++) {
-            uint32_t l = i % 32, at = l % 8 * 8, expected = 1u << 5 | 1u << 9, shift = l == 31 ? 64 : 2 * l;
+            uint32_t l = i % 32, at = l % 8 * 8, expected = 1u << 5 | 1u << 9,
+                     shift = l == 31 ? 64 : 2 * l;
             expected += (uint32_t)(shift == 64 ? 0 : 0x8000000000000001u >> shift);
             if (at >= 48)
                 for (uint32_t k = 0; k < 4; k++) expected += input[at / 2 + k];
@@ -219,7 +225,8 @@ int main(void) {
             CHECK_EQ(output[i], expected);
         }
         CHECK(!run(copy_out, 0, seed));
-        for (uint32_t i = 0; i < 64; i++) CHECK_EQ(output[i], i / 16 % 2 * 100 + i / 32 * 32 + i % 16);
+        for (uint32_t i = 0; i < 64; i++)
+            CHECK_EQ(output[i], i / 16 % 2 * 100 + i / 32 * 32 + i % 16);
     }
     check_found(exchange, 1, "reads shared memory that");
     check_found(exchange, 2, "synchronisation between");

@@ -4,10 +4,10 @@
  * backslash, all else stands for itself. This program only reads; golden/make_golden.c once wrote them. */
 #include "verify.h"
 
-static const char *const names[] = {"onpair16",   "onpair12",         "onpair12_hot", "onpair9_token8",
-                                    "fsst12",     "stored",           "no_rows",      "empty_rows",
-                                    "all_null",   "two_dictionaries", "framed",       "aligned_4096",
-                                    "order_none", "long_lengths"};
+static const char *const names[] = {
+    "onpair16", "onpair12",     "onpair12_hot", "onpair9_token8", "fsst12",
+    "stored",   "no_rows",      "empty_rows",   "all_null",       "two_dictionaries",
+    "framed",   "aligned_4096", "order_none",   "long_lengths"};
 
 /* Tests run in tests/, but not only there. */
 static char *read_file(const char *folder, const char *name, const char *ending, uint64_t *size) {
@@ -75,7 +75,8 @@ static void golden_files(void) {
 
 /* Lines `    OFFSET  HH HH ...` of section 6 are the file; the offsets must follow on each other. */
 static void document_example(void) {
-    static const char *const expected[] = {"to be or not to be", "to be", NULL, "not to be or to be not"};
+    static const char *const expected[] = {"to be or not to be", "to be", NULL,
+                                           "not to be or to be not"};
     uint64_t size = 0, image_size = 0;
     char *text = read_file("../docs", "format", ".md", &size);
     if (!text) return;
@@ -86,14 +87,15 @@ static void document_example(void) {
          line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         unsigned long long offset;
         int used = 0;
-        if (strncmp(line, "    ", 4) || sscanf(line, " %4llx%n", &offset, &used) != 1 || used != 8 ||
-            line[8] != ' ')
+        if (strncmp(line, "    ", 4) || sscanf(line, " %4llx%n", &offset, &used) != 1 ||
+            used != 8 || line[8] != ' ')
             continue;
         CHECK(offset >= image_size);
         while (image_size < offset && image_size < size)
             image[image_size++] = 0; /* lines of zeroes may be left out */
-        for (char *c = line + 10; c[0] != '\n' && c[1] != '\n' && strchr("0123456789abcdef", c[0]) &&
-                                  strchr("0123456789abcdef", c[1]);
+        for (char *c = line + 10;
+             c[0] != '\n' && c[1] != '\n' && strchr("0123456789abcdef", c[0]) &&
+             strchr("0123456789abcdef", c[1]);
              c += 3) {
             image[image_size++] = (uint8_t)(hex_digit(c[0]) << 4 | hex_digit(c[1]));
             if (c[2] != ' ') break;

@@ -28,9 +28,11 @@ static void test_batch(fastpair_gpu *gpu, const sample *samples, uint64_t count,
         .struct_size = sizeof options, .kernel = kernel, .regenerate_sidecar = regenerate};
     fastpair_gpu_batch *batch;
     fastpair_gpu_batch_info info = {.struct_size = sizeof info};
-    fastpair_status created = fastpair_gpu_batch_create(gpu, columns, count, &options, &batch, &error);
+    fastpair_status created =
+        fastpair_gpu_batch_create(gpu, columns, count, &options, &batch, &error);
     if (kernel && strstr(kernel, "staged8") && has_long_tokens(samples, count)) {
-        CHECK_EQ(created, FASTPAIR_ERROR_INVALID_ARGUMENT); /* its planes have no room for such tokens */
+        CHECK_EQ(created,
+                 FASTPAIR_ERROR_INVALID_ARGUMENT); /* its planes have no room for such tokens */
         return;
     }
     if (kernel && strstr(kernel, "assembled") && created == FASTPAIR_ERROR_INVALID_ARGUMENT)
@@ -45,8 +47,9 @@ static void test_batch(fastpair_gpu *gpu, const sample *samples, uint64_t count,
     batches_tested++;
     /* Chunk by chunk, uploads between decodes. */
     for (uint64_t i = 0; i < info.chunks; i++) {
-        CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, i, 1, b.stream, &error),
-                 FASTPAIR_OK);
+        CHECK_EQ(
+            fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, i, 1, b.stream, &error),
+            FASTPAIR_OK);
         CHECK_EQ(fastpair_gpu_batch_decode(batch, i, 1, &to, b.stream, &error), FASTPAIR_OK);
     }
     check_output(gpu, batch, samples, count, &b, 64);
@@ -81,14 +84,14 @@ static void test_assembled_kernels(fastpair_gpu *gpu) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         if (!fp_kernel_is_assembled(kernel)) continue;
         int few = kernel->code_bits <= 8;
-        fastpair_compress_options options = {.struct_size = sizeof options,
-                                             .codec = FASTPAIR_CODEC_ONPAIR,
-                                             .code_bits = few ? 12 : kernel->code_bits,
-                                             .max_token = kernel->max_token,
-                                             .hot_codes =
-                                                 kernel->home == FP_GPU_HOT ? 3000 : FASTPAIR_NO_HOT_CODES,
-                                             .chunk_bytes = 600000,
-                                             .batch_codes = kernel->codes_per_lane % 2 ? 480 : 256};
+        fastpair_compress_options options = {
+            .struct_size = sizeof options,
+            .codec = FASTPAIR_CODEC_ONPAIR,
+            .code_bits = few ? 12 : kernel->code_bits,
+            .max_token = kernel->max_token,
+            .hot_codes = kernel->home == FP_GPU_HOT ? 3000 : FASTPAIR_NO_HOT_CODES,
+            .chunk_bytes = 600000,
+            .batch_codes = kernel->codes_per_lane % 2 ? 480 : 256};
         int fills = kernel->code_bits > 13;
         sample samples[2] = {make_sample(few     ? FEW_OF(kernel->code_bits)
                                          : fills ? ADDRESSES
@@ -122,7 +125,8 @@ static void test_device_image(fastpair_gpu *gpu, const sample *s) {
     device_buffers b = make_buffers(gpu, &info, 1);
     device_ok(gpu, gpu->driver.copy_to_device(image, s->image, s->image_size, b.stream));
     fastpair_gpu_destination to = destination_in(&b, info.output_bytes);
-    CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0, info.chunks, b.stream, &error),
+    CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0, info.chunks, b.stream,
+                                       &error),
              FASTPAIR_OK);
     CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error), FASTPAIR_OK);
     check_output(gpu, batch, s, 1, &b, 64);
@@ -143,8 +147,8 @@ static void test_damage(fastpair_gpu *gpu, const sample *s) {
             CHECK_EQ(fastpair_gpu_batch_create(gpu, &column, 1, NULL, &batch, &error), FASTPAIR_OK);
             CHECK_EQ(fastpair_gpu_batch_get_info(batch, &info, &error), FASTPAIR_OK);
             device_buffers b = make_buffers(gpu, &info, 1);
-            CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0, info.chunks, b.stream,
-                                               &error),
+            CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0, info.chunks,
+                                               b.stream, &error),
                      FASTPAIR_OK);
             const fp_batch_chunk *placed = &batch->chunks[0];
             const fp_section *section = &placed->chunk->sections[sections[which]];
@@ -152,10 +156,12 @@ static void test_damage(fastpair_gpu *gpu, const sample *s) {
                                                 placed->first_section,
                                             (unsigned char)value, section->size, b.stream));
             fastpair_gpu_destination to = destination_in(&b, info.output_bytes);
-            CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error), FASTPAIR_OK);
+            CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error),
+                     FASTPAIR_OK);
             CHECK(read_status(gpu, &b) != 0);
             uint8_t guard[16];
-            device_ok(gpu, gpu->driver.copy_to_host(guard, b.output + info.output_bytes, 16, b.stream));
+            device_ok(gpu,
+                      gpu->driver.copy_to_host(guard, b.output + info.output_bytes, 16, b.stream));
             device_ok(gpu, gpu->driver.stream_wait(b.stream));
             for (int i = 0; i < 16; i++) CHECK_EQ(guard[i], 0xee);
             free_buffers(gpu, &b);
@@ -168,9 +174,12 @@ static void test_occupancy(const fastpair_gpu *gpu) {
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         int registers, shared, local, blocks;
-        device_ok(gpu, gpu->driver.function_attribute(&registers, FP_CU_FUNCTION_REGISTERS, gpu->kernels[i]));
-        device_ok(gpu, gpu->driver.function_attribute(&shared, FP_CU_FUNCTION_SHARED, gpu->kernels[i]));
-        device_ok(gpu, gpu->driver.function_attribute(&local, FP_CU_FUNCTION_LOCAL, gpu->kernels[i]));
+        device_ok(gpu, gpu->driver.function_attribute(&registers, FP_CU_FUNCTION_REGISTERS,
+                                                      gpu->kernels[i]));
+        device_ok(gpu,
+                  gpu->driver.function_attribute(&shared, FP_CU_FUNCTION_SHARED, gpu->kernels[i]));
+        device_ok(gpu,
+                  gpu->driver.function_attribute(&local, FP_CU_FUNCTION_LOCAL, gpu->kernels[i]));
         device_ok(gpu, gpu->driver.occupancy(&blocks, gpu->kernels[i], (int)kernel->threads, 0));
         fp_block_needs needs = {kernel->threads, (uint32_t)registers, (uint32_t)shared};
         CHECK_EQ(fp_resident_blocks(&gpu->info, &needs), blocks);
@@ -194,7 +203,8 @@ int main(void) {
     fastpair_gpu_info info = {.struct_size = sizeof info};
     CHECK_EQ(fastpair_gpu_get_info(gpu, &info, &error), FASTPAIR_OK);
     printf("%s, compute capability %d.%d\n", info.name, info.compute_major, info.compute_minor);
-    CHECK_EQ(fp_gpu_push(gpu, &error), FASTPAIR_OK); /* the test's own calls need a current context too */
+    CHECK_EQ(fp_gpu_push(gpu, &error),
+             FASTPAIR_OK); /* the test's own calls need a current context too */
     test_occupancy(gpu);
 
     uint64_t bytes = getenv("FASTPAIR_TEST_SMALL") ? 100000 : 3000000;
@@ -208,11 +218,15 @@ int main(void) {
          .code_bits = 12,
          .chunk_bytes = 100000},
         {.struct_size = sizeof codecs[0], .codec = FASTPAIR_CODEC_FSST12, .batch_codes = 192},
-        {.struct_size = sizeof codecs[0], .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 9, .batch_codes = 32},
+        {.struct_size = sizeof codecs[0],
+         .codec = FASTPAIR_CODEC_ONPAIR,
+         .code_bits = 9,
+         .batch_codes = 32},
     };
     for (size_t codec = 0; codec < sizeof codecs / sizeof *codecs; codec++) {
         sample samples[COLUMNS];
-        for (int kind = 0; kind < COLUMNS; kind++) samples[kind] = make_sample(kind, bytes, &codecs[codec]);
+        for (int kind = 0; kind < COLUMNS; kind++)
+            samples[kind] = make_sample(kind, bytes, &codecs[codec]);
         test_batch(gpu, samples, COLUMNS, NULL, 0);
         test_batch(gpu, samples, COLUMNS, NULL, 1);
         for (uint32_t i = 0; fastpair_gpu_kernel_name(i); i++)

@@ -55,7 +55,8 @@ static void find_target(const victim *v, int target, uint64_t *at, uint64_t *siz
     if (target < 3) {
         const fp_batch_chunk *placed = &v->batch->chunks[0];
         const fp_section *section = &placed->chunk->sections[sections[target]];
-        *at = placed->device_offset + section->offset - placed->first_section, *size = section->size;
+        *at = placed->device_offset + section->offset - placed->first_section,
+        *size = section->size;
     } else if (target == 3)
         *at = group->image_offset, *size = group->image.bytes;
     else if (v->batch->dict_count)
@@ -67,8 +68,8 @@ static int margins_hold(const victim *v, uint64_t block, uint64_t size) {
     uint8_t margins[2 * MARGIN];
     const fp_driver *d = &v->gpu->driver;
     device_ok(v->gpu, d->copy_to_host(margins, block - MARGIN, MARGIN, v->buffers.stream));
-    device_ok(v->gpu,
-              d->copy_to_host(margins + MARGIN, block - MARGIN + size - MARGIN, MARGIN, v->buffers.stream));
+    device_ok(v->gpu, d->copy_to_host(margins + MARGIN, block - MARGIN + size - MARGIN, MARGIN,
+                                      v->buffers.stream));
     device_ok(v->gpu, d->stream_wait(v->buffers.stream));
     for (int i = 0; i < 2 * MARGIN; i++)
         if (margins[i] != 0xee) return 0;
@@ -85,7 +86,8 @@ static uint32_t decode(const victim *v, const uint8_t *memory) {
     device_ok(v->gpu, d->fill(b->output - MARGIN, 0xee, v->output_bytes, b->stream));
     device_ok(v->gpu, d->fill(b->offsets - MARGIN, 0xee, v->offsets_bytes, b->stream));
     device_ok(v->gpu, d->fill(b->status, 0, 4, b->stream));
-    CHECK_EQ(fastpair_gpu_batch_decode(v->batch, 0, v->info.chunks, &to, b->stream, &error), FASTPAIR_OK);
+    CHECK_EQ(fastpair_gpu_batch_decode(v->batch, 0, v->info.chunks, &to, b->stream, &error),
+             FASTPAIR_OK);
     uint32_t status = read_status(v->gpu, b);
     CHECK(margins_hold(v, b->output, v->output_bytes));
     CHECK(margins_hold(v, b->offsets, v->offsets_bytes));
@@ -105,9 +107,11 @@ static void spoil_all(victim *v, uint64_t *random) {
                 memset(v->spoilt + at, way == 1 ? 0xff : 0, size);
             else
                 for (uint64_t i = 0; i < size; i++)
-                    if (check_random(random) % 50 == 0) v->spoilt[at + i] = (uint8_t)check_random(random);
+                    if (check_random(random) % 50 == 0)
+                        v->spoilt[at + i] = (uint8_t)check_random(random);
             uint32_t status = decode(v, v->spoilt);
-            if (target == 1 && way == 1 && !v->info.makes_positions) CHECK(status & FASTPAIR_GPU_BAD_SIDECAR);
+            if (target == 1 && way == 1 && !v->info.makes_positions)
+                CHECK(status & FASTPAIR_GPU_BAD_SIDECAR);
             cases++, noticed += status != 0;
             if (check_failed != before)
                 fprintf(stderr, "  ^ %s, %s, way %d\n", v->info.kernel, target_names[target], way);

@@ -19,7 +19,9 @@ enum { MOST_PIECES = 4096, SMALLEST_PIECE = 64 << 10, NO_MEMORY = 10 };
 
 static char program[PATH_MAX], command[PATH_MAX];
 
-static int says_what_to_do(const char *message) { return strstr(message, "free device memory") != NULL; }
+static int says_what_to_do(const char *message) {
+    return strstr(message, "free device memory") != NULL;
+}
 
 static int open_only(void) {
     fastpair_error error = {.message = ""};
@@ -193,11 +195,12 @@ static void test_library(fastpair_gpu *gpu, const sample *s) {
         fastpair_gpu_close(second);
     else
         CHECK(second == NULL);
-    int uploaded = may_lack_memory(
-        fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0, info.chunks, b.stream, &error),
-        &error, "upload");
-    if (uploaded && may_lack_memory(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error),
-                                    &error, "decode"))
+    int uploaded = may_lack_memory(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0,
+                                                             info.chunks, b.stream, &error),
+                                   &error, "upload");
+    if (uploaded &&
+        may_lack_memory(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error),
+                        &error, "decode"))
         check_output(gpu, batch, s, 1, &b, 64);
     test_processes(s, 0);
 
@@ -205,7 +208,8 @@ static void test_library(fastpair_gpu *gpu, const sample *s) {
     device_ok(gpu, gpu->driver.fill(b.output, 0xee, info.output_bytes, b.stream));
     CHECK_EQ(fastpair_gpu_open(NULL, &second, &error), FASTPAIR_OK);
     fastpair_gpu_close(second);
-    CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0, info.chunks, b.stream, &error),
+    CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0, info.chunks, b.stream,
+                                       &error),
              FASTPAIR_OK);
     CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error), FASTPAIR_OK);
     check_output(gpu, batch, s, 1, &b, 64);
@@ -220,7 +224,8 @@ int main(int argc, char **argv) {
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length < 0) abort();
     const char *given = getenv("FASTPAIR_COMMAND");
-    snprintf(command, sizeof command, "%.*s/../fastpair", (int)(strrchr(program, '/') - program), program);
+    snprintf(command, sizeof command, "%.*s/../fastpair", (int)(strrchr(program, '/') - program),
+             program);
     if (given && !realpath(given, command)) abort();
     char folder[] = "/tmp/fastpair-memory-XXXXXX";
     if (!mkdtemp(folder) || chdir(folder)) abort();

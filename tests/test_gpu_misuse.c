@@ -122,7 +122,8 @@ static void check_current(const context_calls *c, fp_cu_context expected) {
 }
 
 /* Everything the library does, with `current` the calling thread's context throughout. */
-static void whole_flow(const sample *s, const context_calls *c, fastpair_gpu *lender, fp_cu_context current) {
+static void whole_flow(const sample *s, const context_calls *c, fastpair_gpu *lender,
+                       fp_cu_context current) {
     fastpair_gpu *gpu = must_open();
     check_current(c, current);
     job j;
@@ -163,7 +164,8 @@ static void foreign_stream(const sample *s, fastpair_gpu *gpu, fp_cu_context oth
     device_ok(gpu, gpu->driver.stream_create(&stream, 1));
     fastpair_status status = job_decode(&j, stream);
     printf("  a stream of another context: %s\n", status ? j.error.message : "accepted");
-    if (status) CHECK(status == FASTPAIR_ERROR_UNSUPPORTED && strstr(j.error.message, "primary context"));
+    if (status)
+        CHECK(status == FASTPAIR_ERROR_UNSUPPORTED && strstr(j.error.message, "primary context"));
     device_ok(gpu, gpu->driver.stream_wait(stream));
     device_ok(gpu, gpu->driver.stream_destroy(stream));
     fp_gpu_pop(gpu);

@@ -29,7 +29,8 @@ typedef struct worker {
     char said[sizeof((fastpair_error *)0)->message];
 } worker;
 
-static lane make_lane(fastpair_gpu *gpu, const sample *source, const uint64_t *image, int regenerate) {
+static lane make_lane(fastpair_gpu *gpu, const sample *source, const uint64_t *image,
+                      int regenerate) {
     fastpair_error error = {.message = ""};
     lane l = {.source = source, .info = {.struct_size = sizeof l.info}};
     const fastpair_column *column = source->column;
@@ -39,8 +40,8 @@ static lane make_lane(fastpair_gpu *gpu, const sample *source, const uint64_t *i
     CHECK_EQ(fastpair_gpu_batch_get_info(l.batch, &l.info, &error), FASTPAIR_OK);
     CHECK_EQ(l.info.makes_positions, regenerate);
     l.buffers = make_buffers(gpu, &l.info, 1);
-    CHECK_EQ(fastpair_gpu_batch_upload(l.batch, l.buffers.tables, l.info.device_bytes, 0, l.info.chunks,
-                                       l.buffers.stream, &error),
+    CHECK_EQ(fastpair_gpu_batch_upload(l.batch, l.buffers.tables, l.info.device_bytes, 0,
+                                       l.info.chunks, l.buffers.stream, &error),
              FASTPAIR_OK);
     device_ok(gpu, gpu->driver.stream_wait(l.buffers.stream));
     return l;
@@ -74,11 +75,13 @@ static fastpair_status start(worker *w, lane *l, int round, fastpair_error *erro
         w->gpu->driver.fill(b->status, 0, 4, b->stream))
         w->wrong = "filling the output";
     if (w->uploads)
-        status = fastpair_gpu_batch_upload(l->batch, b->tables, l->info.device_bytes, 0, l->info.chunks,
-                                           b->stream, error);
-    if (!status && first) status = fastpair_gpu_batch_decode(l->batch, 0, first, &to, b->stream, error);
+        status = fastpair_gpu_batch_upload(l->batch, b->tables, l->info.device_bytes, 0,
+                                           l->info.chunks, b->stream, error);
+    if (!status && first)
+        status = fastpair_gpu_batch_decode(l->batch, 0, first, &to, b->stream, error);
     if (!status)
-        status = fastpair_gpu_batch_decode(l->batch, first, l->info.chunks - first, &to, b->stream, error);
+        status = fastpair_gpu_batch_decode(l->batch, first, l->info.chunks - first, &to, b->stream,
+                                           error);
     return status;
 }
 
@@ -126,7 +129,8 @@ static void run_workers(worker *workers, const char *what) {
         pthread_join(threads[t], NULL);
         CHECK(workers[t].wrong == NULL);
         if (workers[t].wrong)
-            fprintf(stderr, "  ^ %s, thread %d: %s %s\n", what, t, workers[t].wrong, workers[t].said);
+            fprintf(stderr, "  ^ %s, thread %d: %s %s\n", what, t, workers[t].wrong,
+                    workers[t].said);
         check_passed += (unsigned long long)workers[t].rounds * STREAMS;
     }
     pthread_barrier_destroy(&together);
@@ -145,7 +149,8 @@ static void shared_column(fastpair_gpu *gpu, const sample *s, int regenerate, in
     device_ok(gpu, gpu->driver.stream_wait(NULL));
     for (int t = 0; t < THREADS; t++) {
         workers[t] = (worker){.gpu = gpu, .rounds = rounds};
-        for (int i = 0; i < STREAMS; i++) workers[t].lanes[i] = make_lane(gpu, s, &image, regenerate);
+        for (int i = 0; i < STREAMS; i++)
+            workers[t].lanes[i] = make_lane(gpu, s, &image, regenerate);
     }
     printf("  one column: %s, %llu bytes, %llu chunks%s\n", workers[0].lanes[0].info.kernel,
            (unsigned long long)workers[0].lanes[0].info.output_bytes,
@@ -170,7 +175,8 @@ static void spoilt_column(fastpair_gpu *gpu, const sample *samples, int spoilt, 
     for (int t = 0; t < THREADS; t++) {
         workers[t] = (worker){.gpu = gpu, .rounds = rounds};
         for (int i = 0; i < STREAMS; i++)
-            workers[t].lanes[i] = make_lane(gpu, &samples[t + i ? (t + i) % CODECS : spoilt], NULL, 0);
+            workers[t].lanes[i] =
+                make_lane(gpu, &samples[t + i ? (t + i) % CODECS : spoilt], NULL, 0);
     }
     spoil(gpu, &workers[0].lanes[0]);
     run_workers(workers, "a spoilt column");
@@ -186,9 +192,11 @@ static void one_batch(fastpair_gpu *gpu, const sample *s, int rounds) {
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < THREADS; i++) {
             fastpair_gpu_destination to = destination_in(&other[i], l.info.output_bytes);
-            device_ok(gpu, gpu->driver.fill(other[i].output, 0xee, l.info.output_bytes, other[i].stream));
-            CHECK_EQ(fastpair_gpu_batch_decode(l.batch, 0, l.info.chunks, &to, other[i].stream, &error),
-                     FASTPAIR_OK);
+            device_ok(
+                gpu, gpu->driver.fill(other[i].output, 0xee, l.info.output_bytes, other[i].stream));
+            CHECK_EQ(
+                fastpair_gpu_batch_decode(l.batch, 0, l.info.chunks, &to, other[i].stream, &error),
+                FASTPAIR_OK);
         }
         for (int i = 0; i < THREADS; i++) check_output(gpu, l.batch, s, 1, &other[i], 64);
     }

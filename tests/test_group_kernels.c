@@ -12,7 +12,8 @@ static void test_every_kernel(void) {
         for (uint32_t turn = 0; turn < 3; turn++) {
             start();
             int hot = kernel->home == FP_GPU_HOT || turn == 1;
-            uint32_t longest = turn == 2 ? 8 : kernel->max_token, batch = turn ? 32 * (1 + draw(32)) : 32;
+            uint32_t longest = turn == 2 ? 8 : kernel->max_token,
+                     batch = turn ? 32 * (1 + draw(32)) : 32;
             add_classes(&columns, kernel->code_bits, longest, hot, 100 + turn, 4, 1500, batch, 1);
             add_classes(&columns, kernel->code_bits, longest, hot, 200 + turn, 2, 1500, batch, 0);
             CHECK(check_batch(&columns, kernel->name, (int)draw(2)) > 0);
@@ -24,7 +25,8 @@ static void test_every_kernel(void) {
 /* The most bytes in so many codes of a column's only chunk, from a multiple of them on, by its sidecar. */
 static uint64_t largest_batch(const fastpair_column *column, uint32_t codes) {
     const fp_chunk *chunk = &column->chunks[0];
-    const uint8_t *sidecar = fp_chunk_section(chunk, column->image + chunk->position, FP_SECTION_SIDECAR);
+    const uint8_t *sidecar =
+        fp_chunk_section(chunk, column->image + chunk->position, FP_SECTION_SIDECAR);
     uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes),
              each = codes / chunk->batch_codes;
     uint64_t begin = 0, most = 0;
@@ -48,14 +50,16 @@ static void test_image_bytes(void) {
                 fastpair_gpu_batch_options options = {.struct_size = sizeof options,
                                                       .kernel = fp_kernel_table()[i].name};
                 fastpair_gpu_batch *batch = NULL;
-                if (fastpair_gpu_batch_create(&fake.gpu, columns.column, 1, &options, &batch, NULL)) continue;
+                if (fastpair_gpu_batch_create(&fake.gpu, columns.column, 1, &options, &batch, NULL))
+                    continue;
                 const fp_batch_group *group = &batch->groups[0];
                 CHECK_EQ(group->image.bytes, group->plan.image_bytes);
-                CHECK(group->image.split <= group->image.near && group->image.near <= group->image.slots);
+                CHECK(group->image.split <= group->image.near &&
+                      group->image.near <= group->image.slots);
                 if (group->image.bytes && !batch->regenerates)
                     CHECK_EQ(group->plan.staging,
-                             FP_GPU_STAGING(
-                                 largest_batch(columns.column[0], 32 * fp_kernel_table()[i].codes_per_lane)));
+                             FP_GPU_STAGING(largest_batch(
+                                 columns.column[0], 32 * fp_kernel_table()[i].codes_per_lane)));
                 fastpair_gpu_batch_free(batch);
             }
         }
@@ -63,13 +67,15 @@ static void test_image_bytes(void) {
 
 /* A plane of a dictionary on the device: bytes first .. first + width of each token, and zeros up to the end of the last class, or, in a
  * dictionary with a hot part, for all codes there may be. */
-static void check_plane(uint64_t plane, int is_read, const fp_dict *dict, uint32_t first, uint32_t width) {
+static void check_plane(uint64_t plane, int is_read, const fp_dict *dict, uint32_t first,
+                        uint32_t width) {
     static uint8_t rows[1 << 16][16];
     CHECK_EQ(plane != 0, is_read);
     if (!plane) return;
     const uint8_t *bytes = (const uint8_t *)(uintptr_t)plane;
     CHECK(bytes >= fake.memory && (plane - (uintptr_t)fake.memory) % FP_DEVICE_ALIGNMENT == 0);
-    uint64_t end = dict->hot_slots ? 1ull << dict->code_bits : fp_align(dict->code_slots, 64), wrong = 0;
+    uint64_t end = dict->hot_slots ? 1ull << dict->code_bits : fp_align(dict->code_slots, 64),
+             wrong = 0;
     CHECK(bytes + end * width <= fake.memory + fake.memory_bytes);
     fp_dict_expand(dict, rows, NULL);
     for (uint64_t i = 0; i < end; i++)
@@ -88,11 +94,12 @@ static void test_planes(void) {
             uint32_t longest = turn & 1 ? 8 : kernel->max_token,
                      bits = staged ? 9 + draw(5) : kernel->code_bits;
             start();
-            add_classes(&columns, bits, longest, kernel->home == FP_GPU_HOT, draw(1000), 1, 800, 32, 0);
+            add_classes(&columns, bits, longest, kernel->home == FP_GPU_HOT, draw(1000), 1, 800, 32,
+                        0);
             fastpair_gpu_batch *batch = make_batch(&columns, kernel->name, turn >> 1);
             fake_allocate(batch);
-            CHECK_EQ(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory, fake.memory_bytes, 0,
-                                               1, NULL, NULL),
+            CHECK_EQ(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory,
+                                               fake.memory_bytes, 0, 1, NULL, NULL),
                      FASTPAIR_OK);
             const fp_dict *dict = &columns.column[0]->dictionaries[0].dict;
             fp_gpu_dict entry;
@@ -126,13 +133,15 @@ static void test_lying_sidecar(void) {
         uint64_t size = columns.column[0]->totals.decoded_bytes;
         uint8_t *bytes = malloc(size);
         fastpair_destination host = {.bytes = bytes, .bytes_capacity = size};
-        CHECK_EQ(fastpair_column_decode(columns.column[0], 0, columns.column[0]->totals.rows, &host, 1, NULL),
+        CHECK_EQ(fastpair_column_decode(columns.column[0], 0, columns.column[0]->totals.rows, &host,
+                                        1, NULL),
                  FASTPAIR_OK);
         const fp_chunk *chunk = &columns.column[0]->chunks[0];
         uint8_t *sidecar =
             columns.file[0].data + chunk->position + chunk->sections[FP_SECTION_SIDECAR].offset;
         uint64_t sidecar_bytes = chunk->sections[FP_SECTION_SIDECAR].size;
-        uint64_t batches = fp_sidecar_batches(chunk->codes, 256), groups = (sidecar_bytes - 2 * batches) / 4;
+        uint64_t batches = fp_sidecar_batches(chunk->codes, 256),
+                 groups = (sidecar_bytes - 2 * batches) / 4;
         /* All batches at the beginning, all at the end, some of them anywhere, or all of one size. */
         if (turn % 4 < 2) memset(sidecar, turn % 4 ? 0xff : 0, sidecar_bytes);
         for (uint64_t i = 0; i < sidecar_bytes && turn % 4 == 2; i++)

@@ -7,7 +7,8 @@
 /* Each column has a dictionary of its own. */
 static void test_many_dictionaries(void) {
     start();
-    for (uint64_t i = 0; i < 160; i++) add_classes(&columns, 12, 8, 0, 1000 + i, 1, 300, 256, i % 50 == 0);
+    for (uint64_t i = 0; i < 160; i++)
+        add_classes(&columns, 12, 8, 0, 1000 + i, 1, 300, 256, i % 50 == 0);
     check_batch(&columns, NULL, 0);
     CHECK(fake.most_groups > 120);
 }
@@ -31,11 +32,13 @@ static void test_copies(void) {
     add_classes(&columns, 12, 16, 0, 77, 50, 40, 256, 0);
     fastpair_gpu_batch *batch = make_batch(&columns, NULL, 0);
     fastpair_gpu_destination to = fake_allocate(batch);
-    const uint64_t ranges[][3] = {{0, 0, 1}, {0, 150, 2}, {5, 1, 1}, {20, 30, 1}, {99, 2, 2}, {150, 0, 0}};
+    const uint64_t ranges[][3] = {{0, 0, 1},   {0, 150, 2}, {5, 1, 1},
+                                  {20, 30, 1}, {99, 2, 2},  {150, 0, 0}};
     for (int i = 0; i < 6; i++) {
         fake.copies = 0;
-        CHECK_EQ(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory, fake.memory_bytes,
-                                           ranges[i][0], ranges[i][1], NULL, NULL),
+        CHECK_EQ(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory,
+                                           fake.memory_bytes, ranges[i][0], ranges[i][1], NULL,
+                                           NULL),
                  FASTPAIR_OK);
         CHECK_EQ(fake.copies, ranges[i][2]);
     }
@@ -48,7 +51,8 @@ static void test_copies(void) {
 /* Exactly as many chunks as a launch holds, and then another dictionary. */
 static void test_full_launch(void) {
     start();
-    for (uint64_t i = 0; i < 10; i++) add_classes(&columns, 10, 8, 0, 78, FP_GPU_SPANS / 10, 30, 256, 0);
+    for (uint64_t i = 0; i < 10; i++)
+        add_classes(&columns, 10, 8, 0, 78, FP_GPU_SPANS / 10, 30, 256, 0);
     CHECK_EQ(check_batch(&columns, NULL, 0), 1);
     CHECK_EQ(fake.most_chunks, FP_GPU_SPANS);
     add_classes(&columns, 10, 8, 0, 79, 2, 30, 256, 0);
@@ -100,19 +104,23 @@ static void test_large_chunks(void) {
     const fp_kernel *kernel = fp_group_kernel(&batch->groups[0]);
     CHECK(fp_kernel_is_assembled(kernel));
     fastpair_gpu_destination to = fake_allocate(batch);
-    uint64_t each = fp_kernel_batches(UINT32_MAX, kernel->codes_per_lane), uploaded = batch->chunk_count;
+    uint64_t each = fp_kernel_batches(UINT32_MAX, kernel->codes_per_lane),
+             uploaded = batch->chunk_count;
     fastpair_error error;
-    CHECK_EQ(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory, fake.memory_bytes, 0,
-                                       uploaded, NULL, &error),
+    CHECK_EQ(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory, fake.memory_bytes,
+                                       0, uploaded, NULL, &error),
              FASTPAIR_OK);
-    for (uint64_t i = 0; i < batch->chunk_count; i++) fp_chunk_on_device(batch, i)->code_count = UINT32_MAX;
+    for (uint64_t i = 0; i < batch->chunk_count; i++)
+        fp_chunk_on_device(batch, i)->code_count = UINT32_MAX;
     fake.only_counts = 1;
     to.row_offsets = 0;
-    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, batch->chunk_count, &to, NULL, &error), FASTPAIR_OK);
+    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, batch->chunk_count, &to, NULL, &error),
+             FASTPAIR_OK);
     CHECK_EQ(fake.batches, each * batch->chunk_count);
     CHECK(fake.most_batches <
           UINT32_MAX - (1u << 24)); /* and so are the numbers of batches that do not exist */
-    CHECK_EQ(fake.launches[kernel - fp_kernel_table()], each * batch->chunk_count > 1ull << 31 ? 2 : 1);
+    CHECK_EQ(fake.launches[kernel - fp_kernel_table()],
+             each * batch->chunk_count > 1ull << 31 ? 2 : 1);
     fake_release();
     fastpair_gpu_batch_free(batch);
 }
@@ -162,7 +170,8 @@ static void test_memory(void) {
     for (fastpair_status status = FASTPAIR_ERROR_OUT_OF_MEMORY; status; n++) {
         counting_start(&memory);
         memory.fail_at = n;
-        status = fastpair_gpu_batch_create(&fake.gpu, columns.column, columns.count, NULL, &batch, NULL);
+        status =
+            fastpair_gpu_batch_create(&fake.gpu, columns.column, columns.count, NULL, &batch, NULL);
         CHECK(status == FASTPAIR_OK || (status == FASTPAIR_ERROR_OUT_OF_MEMORY && !batch));
         fastpair_gpu_batch_free(batch);
         CHECK_EQ(memory.live, 0);

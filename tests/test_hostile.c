@@ -43,7 +43,8 @@ static column_parts honest(int traits, uint64_t seed) {
         uint32_t to = i / 3;
         lengths[valid[to] ? to : to - 1] += length_of[codes[i]];
     }
-    p.chunk = forge_coded_chunk(codes, CODES, p.dictionary.bits, length_of, BATCH, lengths, valid, ROWS);
+    p.chunk =
+        forge_coded_chunk(codes, CODES, p.dictionary.bits, length_of, BATCH, lengths, valid, ROWS);
     free(p.chunk.sections[FORGE_LENGTHS].data);
     p.chunk.sections[FORGE_LENGTHS] = forge_lengths(lengths, ROWS, WIDTH);
     if (!(traits & CODED)) {
@@ -54,7 +55,8 @@ static column_parts honest(int traits, uint64_t seed) {
             stored.sections[i] = p.chunk.sections[i];
         }
         stored.nulls = p.chunk.nulls, stored.has_validity = p.chunk.has_validity;
-        free(p.chunk.sections[FORGE_CODES].data), free(p.chunk.sections[FORGE_SIDECAR].data), free(bytes);
+        free(p.chunk.sections[FORGE_CODES].data), free(p.chunk.sections[FORGE_SIDECAR].data),
+            free(bytes);
         p.chunk = stored;
     }
     return p;
@@ -66,8 +68,11 @@ static uint8_t *run(column_parts *p, int i) { return p->dictionary.section.data 
 static uint8_t *length_entry(column_parts *p, int i) {
     return p->chunk.sections[FORGE_LENGTHS].data + 16 * i;
 }
-static uint8_t *position(column_parts *p, int i) { return p->chunk.sections[FORGE_SIDECAR].data + 4 * i; }
-static uint8_t *number(column_parts *p, int i) { /* 57 batches, groups of 128: one position in front */
+static uint8_t *position(column_parts *p, int i) {
+    return p->chunk.sections[FORGE_SIDECAR].data + 4 * i;
+}
+static uint8_t *number(column_parts *p,
+                       int i) { /* 57 batches, groups of 128: one position in front */
     return p->chunk.sections[FORGE_SIDECAR].data + 4 + 2 * i;
 }
 static uint8_t *last_byte(forge_bytes *section) { return section->data + section->size - 1; }
@@ -77,7 +82,8 @@ static void add(uint8_t *at, int64_t more, int width) {
 
 static void code(column_parts *p, uint32_t i, uint32_t value) {
     uint8_t *codes = p->chunk.sections[FORGE_CODES].data; /* 4 bits each */
-    codes[i / 2] = (uint8_t)(i % 2 ? (codes[i / 2] & 15) | value << 4 : (codes[i / 2] & 240) | value);
+    codes[i / 2] =
+        (uint8_t)(i % 2 ? (codes[i / 2] & 15) | value << 4 : (codes[i / 2] & 240) | value);
 }
 
 /* The same codes, of another width. */
@@ -93,7 +99,8 @@ static void repack(column_parts *p, uint32_t bits) {
 /* Adds to a row's packed length, modulo 2^12. */
 static void row(column_parts *p, uint32_t i, int more) {
     uint8_t *packed = length_entry(p, LENGTHS_Q) + i / 256 * (256 * WIDTH / 8);
-    uint32_t bit = i % 256 * WIDTH, old = (uint32_t)forge_get(packed + bit / 8, 2) >> (bit % 8) & 4095;
+    uint32_t bit = i % 256 * WIDTH,
+             old = (uint32_t)forge_get(packed + bit / 8, 2) >> (bit % 8) & 4095;
     uint32_t word = (uint32_t)forge_get(packed + bit / 8, 2) & ~(4095u << (bit % 8));
     forge_put(packed + bit / 8, word | (old + (uint32_t)more) % 4096 << (bit % 8), 2);
 }
@@ -110,12 +117,12 @@ static void wide_block(column_parts *p, uint32_t width) {
     forge_put(length_entry(p, 2) + 4, bytes, 4);
 }
 
-#define LIE(bases_of_it, name, ...)                                                                          \
-    static void lie_##name(column_parts *p) {                                                                \
-        forge_dictionary *d = &p->dictionary;                                                                \
-        forge_chunk *c = &p->chunk;                                                                          \
-        (void)d, (void)c;                                                                                    \
-        __VA_ARGS__;                                                                                         \
+#define LIE(bases_of_it, name, ...)                                                                \
+    static void lie_##name(column_parts *p) {                                                      \
+        forge_dictionary *d = &p->dictionary;                                                      \
+        forge_chunk *c = &p->chunk;                                                                \
+        (void)d, (void)c;                                                                          \
+        __VA_ARGS__;                                                                               \
     }
 #include "lies.def"
 #undef LIE
@@ -143,7 +150,8 @@ static forge_bytes assemble(column_parts *p) {
 static int believes(const forge_bytes *image) {
     oracle_column o;
     int good = oracle_decode(image->data, image->size, &o);
-    good = good && !o.gaps_not_zero && !o.padding_not_zero && !o.rows_cut_tokens && !o.empty_slots_used;
+    good = good && !o.gaps_not_zero && !o.padding_not_zero && !o.rows_cut_tokens &&
+           !o.empty_slots_used;
     oracle_free(&o);
     return good;
 }
@@ -203,7 +211,8 @@ static void hot_parts(uint64_t *random) {
                  codes[2] = {0, 0};
         runs[cases[i].run][0] = cases[i].first, runs[cases[i].run][1] = cases[i].count;
         runs[cases[i].run][2] = cases[i].length;
-        forge_dictionary d = {.codec = 2, .longest = 16, .runs = 4, .bits = cases[i].slots > 16 ? 5 : 4};
+        forge_dictionary d = {
+            .codec = 2, .longest = 16, .runs = 4, .bits = cases[i].slots > 16 ? 5 : 4};
         d.order = cases[i].order, d.shift = cases[i].shift, d.slots = cases[i].slots,
         d.tokens = cases[i].tokens;
         d.hot = cases[i].hot;
@@ -214,7 +223,8 @@ static void hot_parts(uint64_t *random) {
                 entry[6] = (uint8_t)runs[r][2];
             bytes += runs[r][1] * runs[r][2];
         }
-        forge_append(&d.section, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,;", bytes);
+        forge_append(&d.section,
+                     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,;", bytes);
         uint8_t length_of[1] = {1};
         forge_chunk c = forge_coded_chunk(codes, 2, d.bits, length_of, 32, lengths, NULL, 1);
         if (cases[i].run == 0 && cases[i].length != 1) { /* the code stays what it says it is */
@@ -268,13 +278,15 @@ static void empty_slots(uint64_t *random) {
         for (uint32_t level = 1; level < VERIFY_LEVELS; level++) {
             fastpair_open_options options = {.struct_size = sizeof options, .cpu_level = level};
             fastpair_column *column = NULL;
-            if (fastpair_column_open(f.file.data, f.file.size, &options, &column, NULL) != FASTPAIR_OK)
+            if (fastpair_column_open(f.file.data, f.file.size, &options, &column, NULL) !=
+                FASTPAIR_OK)
                 continue;
             guard bytes = guard_make(oracle.decoded_bytes);
             fastpair_destination to = {bytes.data, oracle.decoded_bytes, NULL, 0, NULL, 0};
             fastpair_status status = fastpair_column_decode(column, 0, 40, &to, 1, NULL);
             CHECK(status == FASTPAIR_OK || (bad && status == FASTPAIR_ERROR_CORRUPT));
-            if (status == FASTPAIR_OK) CHECK(!memcmp(bytes.data, oracle.bytes, oracle.decoded_bytes));
+            if (status == FASTPAIR_OK)
+                CHECK(!memcmp(bytes.data, oracle.bytes, oracle.decoded_bytes));
             CHECK(guard_free(&bytes));
             fastpair_column_close(column);
         }
@@ -297,14 +309,16 @@ static void wild_sections(uint64_t seed, uint32_t times, uint64_t *random) {
     uint8_t *image = NULL;
     uint64_t size = 0;
     fastpair_error error;
-    if (!verify_ok(fastpair_compress(&s.rows, &options, &image, &size, &error), &error, s.name)) return;
+    if (!verify_ok(fastpair_compress(&s.rows, &options, &image, &size, &error), &error, s.name))
+        return;
     uint8_t *copy = malloc(size);
     for (uint32_t i = 0; i < times; i++) {
         memcpy(copy, image, size);
         uint64_t chunk = forge_block(copy, size, "FPCH", i / 4 % 2),
                  entry = chunk + 208 + 24 * (uint64_t)(i % 4);
         uint64_t at = chunk + forge_get(copy + entry, 8), length = forge_get(copy + entry + 8, 8);
-        uint64_t first = check_random(random) % length, last = first + 1 + check_random(random) % 40;
+        uint64_t first = check_random(random) % length,
+                 last = first + 1 + check_random(random) % 40;
         if (i / 8 % 4 == 0) first = 0, last = length;
         if (last > length) last = length;
         for (uint64_t k = first; k < last; k++) {
@@ -320,7 +334,8 @@ static void wild_sections(uint64_t seed, uint32_t times, uint64_t *random) {
         fastpair_column *column = NULL;
         CHECK_EQ(fastpair_column_open(copy, size, &open, &column, &error), FASTPAIR_OK);
         for (int again = 0; again < 3; again++) probe_decode(column, size, s.rows.rows, random);
-        CHECK(fastpair_column_validate(column, 2, NULL) != FASTPAIR_OK || !memcmp(copy, image, size));
+        CHECK(fastpair_column_validate(column, 2, NULL) != FASTPAIR_OK ||
+              !memcmp(copy, image, size));
         fastpair_column_close(column);
     }
     free(copy);
@@ -330,7 +345,8 @@ static void wild_sections(uint64_t seed, uint32_t times, uint64_t *random) {
 
 int main(void) {
     uint64_t seed = verify_seed(), random = seed;
-    for (size_t base = 0; base < sizeof bases / sizeof bases[0]; base++) tell_lies(base, seed, &random);
+    for (size_t base = 0; base < sizeof bases / sizeof bases[0]; base++)
+        tell_lies(base, seed, &random);
     hot_parts(&random);
     empty_slots(&random);
     wild_sections(seed, verify_scaled(300), &random);

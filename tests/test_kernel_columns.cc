@@ -77,8 +77,8 @@ typedef struct launch_image {
     int regenerates;
 } launch_image;
 
-static void add_column(launch_image *image, const device_column *column, uint32_t batch_codes, int regenerate,
-                       uint32_t first_dict) {
+static void add_column(launch_image *image, const device_column *column, uint32_t batch_codes,
+                       int regenerate, uint32_t first_dict) {
     for (uint32_t i = 0; i < column->chunk_count; i++) {
         fp_gpu_chunk *chunk = &image->chunks[image->chunk_count++];
         *chunk = column->chunks[i];
@@ -96,7 +96,8 @@ static void add_column(launch_image *image, const device_column *column, uint32_
         if (row_blocks > image->most_row_blocks) image->most_row_blocks = row_blocks;
     }
     for (uint32_t i = 0; i < column->piece_count; i++)
-        emulator_memory(column->pieces[i].at, column->pieces[i].bytes, EMULATOR_READ, column->pieces[i].name);
+        emulator_memory(column->pieces[i].at, column->pieces[i].bytes, EMULATOR_READ,
+                        column->pieces[i].name);
     image->out_bytes += column->expected_bytes;
     image->slots += column->rows + 1;
 }
@@ -118,12 +119,14 @@ static fp_gpu_group make_group(launch_image *image, const emulated_variant *vari
                                const fp_gpu_dict *dict) {
     uint8_t *lengths = (uint8_t *)malloc(dict->slots);
     const uint8_t *nibbles = (const uint8_t *)(uintptr_t)dict->nibbles;
-    for (uint32_t k = 0; k < dict->slots; k++) lengths[k] = (uint8_t)((nibbles[k / 2] >> k % 2 * 4 & 15) + 1);
-    fp_gpu_image near_shape =
-        fp_gpu_image_shape(variant->home, dict->code_bits, variant->longest, lengths, dict->slots, 0);
-    uint8_t *bytes = device_block(&image->memory, near_shape.bytes, 0, EMULATOR_READ, "dictionary image");
-    fp_gpu_image_write(&near_shape, (const uint8_t *)(uintptr_t)dict->rows16, 16, lengths, dict->slots,
-                       bytes);
+    for (uint32_t k = 0; k < dict->slots; k++)
+        lengths[k] = (uint8_t)((nibbles[k / 2] >> k % 2 * 4 & 15) + 1);
+    fp_gpu_image near_shape = fp_gpu_image_shape(variant->home, dict->code_bits, variant->longest,
+                                                 lengths, dict->slots, 0);
+    uint8_t *bytes =
+        device_block(&image->memory, near_shape.bytes, 0, EMULATOR_READ, "dictionary image");
+    fp_gpu_image_write(&near_shape, (const uint8_t *)(uintptr_t)dict->rows16, 16, lengths,
+                       dict->slots, bytes);
     free(lengths);
     fp_gpu_group group = {};
     group.image = (uint64_t)(uintptr_t)bytes;
@@ -144,8 +147,8 @@ static const char *run_assembled(launch_image *image, const emulated_variant *va
     fp_gpu_span_launch *launch = &p.spans;
     uint32_t batch = 32 * variant->codes_per_lane, most_image = 0, staging = 0;
     device *d = &image->memory;
-    fp_gpu_group *groups =
-        (fp_gpu_group *)(void *)device_block(d, dict_count * sizeof *groups, 0, EMULATOR_READ, "groups");
+    fp_gpu_group *groups = (fp_gpu_group *)(void *)device_block(d, dict_count * sizeof *groups, 0,
+                                                                EMULATOR_READ, "groups");
     memset(launch, 0, sizeof *launch);
     for (uint32_t g = dict_count; g-- > 0;) {
         groups[g] = make_group(image, variant, &dicts[g]);
@@ -162,7 +165,8 @@ static const char *run_assembled(launch_image *image, const emulated_variant *va
             span->group = g;
             launch->batches += (uint32_t)((chunk->code_count + batch - 1) / batch);
         }
-        for (uint32_t s = first; s < launch->span_count; s++) launch->spans[s].group_end = launch->batches;
+        for (uint32_t s = first; s < launch->span_count; s++)
+            launch->spans[s].group_end = launch->batches;
     }
     launch->spans[launch->span_count].first_batch = launch->batches;
     launch->blocks = 1 + draw(5);
@@ -174,22 +178,24 @@ static const char *run_assembled(launch_image *image, const emulated_variant *va
                         FP_GPU_BLOCK_SHARED(most_image, variant->threads / 32, warp_bytes));
 }
 
-static const char *run_launch(launch_image *image, const emulated_variant *variant, const fp_gpu_dict *dicts,
-                              uint32_t dict_count, uint32_t offset_bits) {
+static const char *run_launch(launch_image *image, const emulated_variant *variant,
+                              const fp_gpu_dict *dicts, uint32_t dict_count, uint32_t offset_bits) {
     uint32_t warps = variant->threads / 32, helper_warps = EMULATED_HELPER_THREADS / 32;
     emulated_parameters *p = &image->parameters;
     const char *error = NULL;
     p->second = variant->codes_per_lane;
     if (image->regenerates) {
         error = emulator_run(emulated_measure_batches, p, EMULATED_HELPER_THREADS,
-                             (image->most_batches + helper_warps - 1) / helper_warps, image->chunk_count, 0);
+                             (image->most_batches + helper_warps - 1) / helper_warps,
+                             image->chunk_count, 0);
         if (!error)
-            error = emulator_run(emulated_scan_batches, p, EMULATED_HELPER_THREADS, 1, image->chunk_count, 0);
+            error = emulator_run(emulated_scan_batches, p, EMULATED_HELPER_THREADS, 1,
+                                 image->chunk_count, 0);
     }
     if (!error && offset_bits)
-        error =
-            emulator_run(emulated_row_offsets, p, EMULATED_HELPER_THREADS,
-                         (image->most_row_blocks + helper_warps - 1) / helper_warps, image->chunk_count, 0);
+        error = emulator_run(emulated_row_offsets, p, EMULATED_HELPER_THREADS,
+                             (image->most_row_blocks + helper_warps - 1) / helper_warps,
+                             image->chunk_count, 0);
     uint32_t blocks = (image->most_batches + warps - 1) / warps, dynamic = 0;
     if (variant->shared_dict) {
         p->second = image->most_slots;
@@ -198,12 +204,14 @@ static const char *run_launch(launch_image *image, const emulated_variant *varia
     }
     if (!error && variant->code_bits) return run_assembled(image, variant, dicts, dict_count);
     if (!error && blocks)
-        error = emulator_run(variant->kernel, p, variant->threads, blocks, image->chunk_count, dynamic);
+        error =
+            emulator_run(variant->kernel, p, variant->threads, blocks, image->chunk_count, dynamic);
     return error;
 }
 
 /* Decodes columns in one launch and compares bytes and row offsets with the CPU's. */
-static void check_launch(const device_column *columns, uint32_t count, const emulated_variant *variant) {
+static void check_launch(const device_column *columns, uint32_t count,
+                         const emulated_variant *variant) {
     launch_image image = {};
     fp_gpu_dict *dicts;
     uint32_t chunks = 0, dict_count = 0, offset_bits = draw(2) ? 32 : 64, regenerate = draw(2);
@@ -212,8 +220,8 @@ static void check_launch(const device_column *columns, uint32_t count, const emu
         chunks += columns[i].chunk_count;
         dict_count += columns[i].dict_count;
     }
-    image.chunks = (fp_gpu_chunk *)(void *)device_block(&image.memory, chunks * sizeof(fp_gpu_chunk), 0,
-                                                        EMULATOR_READ, "chunk table");
+    image.chunks = (fp_gpu_chunk *)(void *)device_block(
+        &image.memory, chunks * sizeof(fp_gpu_chunk), 0, EMULATOR_READ, "chunk table");
     dicts = (fp_gpu_dict *)(void *)device_block(&image.memory, dict_count * sizeof(fp_gpu_dict), 0,
                                                 EMULATOR_READ, "dictionary table");
     dict_count = 0;
@@ -221,12 +229,13 @@ static void check_launch(const device_column *columns, uint32_t count, const emu
         add_column(&image, &columns[i], 32 * variant->codes_per_lane, (int)regenerate, dict_count);
         for (uint32_t k = 0; k < columns[i].dict_count; k++) {
             dicts[dict_count++] = columns[i].dicts[k];
-            if (columns[i].dicts[k].slots > image.most_slots) image.most_slots = columns[i].dicts[k].slots;
+            if (columns[i].dicts[k].slots > image.most_slots)
+                image.most_slots = columns[i].dicts[k].slots;
         }
     }
     image.out = device_block(&image.memory, image.out_bytes, 0, EMULATOR_WRITE_ONCE, "output");
-    image.offsets =
-        device_block(&image.memory, image.slots * offset_bits / 8, 0, EMULATOR_WRITE_ONCE, "row offsets");
+    image.offsets = device_block(&image.memory, image.slots * offset_bits / 8, 0,
+                                 EMULATOR_WRITE_ONCE, "row offsets");
     image.status = (uint32_t *)(void *)device_block(&image.memory, 4, 0, EMULATOR_WRITE, "status");
     *image.status = 0;
     fp_gpu_launch *launch = &image.parameters.launch;
@@ -240,8 +249,9 @@ static void check_launch(const device_column *columns, uint32_t count, const emu
 
     launch->has_work = image.chunk_count <= FP_GPU_WORK_CHUNKS && draw(2);
     for (uint32_t i = 0; i < image.chunk_count && launch->has_work; i++)
-        launch->work[i] = fp_gpu_work_make(&image.chunks[i], &dicts[image.chunks[i].dict], launch->out,
-                                           variant->codes_per_lane, variant->low_bytes);
+        launch->work[i] =
+            fp_gpu_work_make(&image.chunks[i], &dicts[image.chunks[i].dict], launch->out,
+                             variant->codes_per_lane, variant->low_bytes);
     const char *error = run_launch(&image, variant, dicts, dict_count, offset_bits);
     CHECK(!error);
     if (error) fprintf(stderr, "  %s: %s\n", variant->name, error);
@@ -251,8 +261,8 @@ static void check_launch(const device_column *columns, uint32_t count, const emu
         for (uint32_t k = 0; k < columns[i].chunk_count; k++) {
             const fp_gpu_chunk *chunk = &columns[i].chunks[k];
             if (chunk->code_count) /* stored chunks are copied by the host */
-                CHECK(!memcmp(image.out + byte + chunk->out_offset, columns[i].expected + chunk->out_offset,
-                              chunk->decoded_bytes));
+                CHECK(!memcmp(image.out + byte + chunk->out_offset,
+                              columns[i].expected + chunk->out_offset, chunk->decoded_bytes));
         }
         for (uint64_t r = 0; r <= columns[i].rows; r++, slot++) {
             uint64_t value = 0;
@@ -275,8 +285,9 @@ int main(void) {
     uint32_t carried_count = 0, shared_count = 0, turn = 0, coded = 0, assembled = 0;
     while (carried[carried_count].name) carried_count++;
     while (shared[shared_count].name) shared_count++;
-    const shape_kind kinds[] = {SHAPE_LOG_LINES, SHAPE_UTF8,         SHAPE_TINY_ROWS, SHAPE_FOUR_VALUES,
-                                SHAPE_URLS,      SHAPE_RANDOM_BYTES, SHAPE_WORDS,     SHAPE_EMPTY_ROWS};
+    const shape_kind kinds[] = {SHAPE_LOG_LINES,   SHAPE_UTF8,      SHAPE_TINY_ROWS,
+                                SHAPE_FOUR_VALUES, SHAPE_URLS,      SHAPE_RANDOM_BYTES,
+                                SHAPE_WORDS,       SHAPE_EMPTY_ROWS};
     for (uint32_t codec = 0; codec < 4; codec++) {
         for (uint32_t which = 0; which < FP_TPCH_COLUMN_COUNT + 4; which++) {
             device_column columns[2];
@@ -293,7 +304,8 @@ int main(void) {
             for (uint32_t tried = 0; tried < 2; turn++) {
                 const emulated_variant *variant = &carried[turn % carried_count];
                 if (draw(6) == 0) variant = &shared[draw(shared_count)];
-                if (variant->longest < longest || (variant->shared_dict && columns[0].dicts[0].slots > 12000))
+                if (variant->longest < longest ||
+                    (variant->shared_dict && columns[0].dicts[0].slots > 12000))
                     continue;
                 check_launch(columns, 2, variant);
                 tried++;

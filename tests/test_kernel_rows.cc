@@ -41,7 +41,8 @@ static uint32_t put_section(const uint32_t *lengths, uint32_t rows, int wraps, u
     for (uint32_t b = 0; b < blocks; b++) {
         uint32_t first = 256 * b, count = rows - first < 256 ? rows - first : 256;
         uint32_t least = lengths[first], most = 0, width = 0;
-        for (uint32_t i = first; i < first + count; i++) least = lengths[i] < least ? lengths[i] : least;
+        for (uint32_t i = first; i < first + count; i++)
+            least = lengths[i] < least ? lengths[i] : least;
         for (uint32_t i = first; i < first + count; i++)
             most = lengths[i] - least > most ? lengths[i] - least : most;
         while (width < 32 && most >> width) width++;
@@ -69,8 +70,8 @@ static void make(rows_case *c, uint32_t offset_bits, uint32_t single_column, uin
     memset(c, 0, sizeof *c);
     emulator_reset(check_random(&random_state));
     c->chunk_count = 3;
-    c->chunks = (fp_gpu_chunk *)(void *)device_block(&c->memory, c->chunk_count * sizeof *c->chunks, 0,
-                                                     EMULATOR_READ, "chunk table");
+    c->chunks = (fp_gpu_chunk *)(void *)device_block(&c->memory, c->chunk_count * sizeof *c->chunks,
+                                                     0, EMULATOR_READ, "chunk table");
     memset(c->chunks, 0, c->chunk_count * sizeof *c->chunks);
     c->expected = (uint64_t *)calloc(3 * 2001, sizeof *c->expected);
     if (!c->expected) abort();
@@ -81,7 +82,8 @@ static void make(rows_case *c, uint32_t offset_bits, uint32_t single_column, uin
         fp_gpu_chunk *chunk = &c->chunks[i];
         draw_lengths(lengths, rows);
         chunk->lengths_bytes = put_section(lengths, rows, i == wraps, section);
-        c->sections[i] = device_block(&c->memory, chunk->lengths_bytes, 0, EMULATOR_READ, "row lengths");
+        c->sections[i] =
+            device_block(&c->memory, chunk->lengths_bytes, 0, EMULATOR_READ, "row lengths");
         memcpy(c->sections[i], section, chunk->lengths_bytes);
         chunk->lengths = (uint64_t)(uintptr_t)c->sections[i];
         chunk->row_count = rows;
@@ -99,7 +101,8 @@ static void make(rows_case *c, uint32_t offset_bits, uint32_t single_column, uin
         }
         if ((rows + 255) / 256 > c->blocks) c->blocks = (rows + 255) / 256;
     }
-    c->offsets = device_block(&c->memory, c->slots * offset_bits / 8, 0, EMULATOR_WRITE_ONCE, "row offsets");
+    c->offsets =
+        device_block(&c->memory, c->slots * offset_bits / 8, 0, EMULATOR_WRITE_ONCE, "row offsets");
     c->status = (uint32_t *)(void *)device_block(&c->memory, 4, 0, EMULATOR_WRITE, "status");
     *c->status = 0;
     c->parameters.launch.chunks = (uint64_t)(uintptr_t)c->chunks;
@@ -120,7 +123,8 @@ static const char *run(const rows_case *c) {
 }
 
 /* How many of the offsets first .. first + count are right. */
-static uint64_t right_offsets(const rows_case *c, uint32_t offset_bits, uint64_t first, uint64_t count) {
+static uint64_t right_offsets(const rows_case *c, uint32_t offset_bits, uint64_t first,
+                              uint64_t count) {
     uint64_t right = 0;
     for (uint64_t i = first; i < first + count; i++) {
         uint64_t value = 0;
@@ -153,20 +157,26 @@ static void check_lies(void) {
         make(&c, 64, 0, kind == 12 ? victim : 3);
         uint32_t blocks = (uint32_t)(c.chunks[victim].row_count + 255) / 256, block = draw(blocks);
         uint32_t *entry = (uint32_t *)(void *)(c.sections[victim] + 16 * block);
-        uint32_t rows = block + 1 < blocks ? 256 : (uint32_t)c.chunks[victim].row_count - 256 * block;
+        uint32_t rows =
+            block + 1 < blocks ? 256 : (uint32_t)c.chunks[victim].row_count - 256 * block;
         switch (kind) {
-        case 0: entry[0] += 1 + draw(100); break;                                 /* begin */
-        case 1: entry[1] = (uint32_t)c.chunks[victim].lengths_bytes & ~3u; break; /* packed, at the end */
-        case 2: entry[1] = 0xfffffffcu; break;                                    /* packed, far outside */
-        case 3: entry[1] |= 2; break;                                             /* packed, misaligned */
-        case 4: entry[2] += 1 + draw(100); break;                                 /* minimum */
-        case 5: entry[2] = 0xffffffffu; break;                                    /* minimum, sums overflow */
-        case 6: entry[3] = 33 + draw(222); break;                                 /* width */
-        case 7: entry[3] = 32; break;                                             /* width, often outside */
-        case 8: c.chunks[victim].decoded_bytes += 1 + draw(9); break;             /* sum */
-        case 9: c.chunks[victim].lengths_bytes = 16 * blocks - 1 - draw(16); break; /* no whole directory */
-        case 11: /* everything later than it is, and consistent */
-            for (uint32_t k = 0; k < blocks; k++) ((uint32_t *)(void *)c.sections[victim])[4 * k] += 7;
+        case 0: entry[0] += 1 + draw(100); break; /* begin */
+        case 1:
+            entry[1] = (uint32_t)c.chunks[victim].lengths_bytes & ~3u;
+            break;                                                    /* packed, at the end */
+        case 2: entry[1] = 0xfffffffcu; break;                        /* packed, far outside */
+        case 3: entry[1] |= 2; break;                                 /* packed, misaligned */
+        case 4: entry[2] += 1 + draw(100); break;                     /* minimum */
+        case 5: entry[2] = 0xffffffffu; break;                        /* minimum, sums overflow */
+        case 6: entry[3] = 33 + draw(222); break;                     /* width */
+        case 7: entry[3] = 32; break;                                 /* width, often outside */
+        case 8: c.chunks[victim].decoded_bytes += 1 + draw(9); break; /* sum */
+        case 9:
+            c.chunks[victim].lengths_bytes = 16 * blocks - 1 - draw(16);
+            break; /* no whole directory */
+        case 11:   /* everything later than it is, and consistent */
+            for (uint32_t k = 0; k < blocks; k++)
+                ((uint32_t *)(void *)c.sections[victim])[4 * k] += 7;
             c.chunks[victim].decoded_bytes += 7;
             break;
         case 12: break; /* wraps */
@@ -178,16 +188,17 @@ static void check_lies(void) {
         const char *error = run(&c);
         CHECK(!error);
         if (error) fprintf(stderr, "  lie %u: %s\n", kind, error);
-        bool same =
-            kind == 7 && *c.status == 0 && right_offsets(&c, 64, 0, c.slots) == c.slots; /* 32 it was */
+        bool same = kind == 7 && *c.status == 0 &&
+                    right_offsets(&c, 64, 0, c.slots) == c.slots; /* 32 it was */
         if (!same) {
             CHECK_EQ(*c.status, FP_GPU_BAD_LENGTHS);
             if (*c.status != FP_GPU_BAD_LENGTHS) fprintf(stderr, "  lie %u was not found\n", kind);
         }
         for (uint32_t k = 0; k < 3; k++)
             if (k != victim)
-                CHECK_EQ(right_offsets(&c, 64, c.chunks[k].first_row_slot, c.chunks[k].row_count + 1),
-                         c.chunks[k].row_count + 1);
+                CHECK_EQ(
+                    right_offsets(&c, 64, c.chunks[k].first_row_slot, c.chunks[k].row_count + 1),
+                    c.chunks[k].row_count + 1);
         release(&c);
     }
 }

@@ -13,11 +13,11 @@ static uint64_t random_state;
 static uint32_t draw(uint32_t bound) { return (uint32_t)(check_random(&random_state) % bound); }
 
 /* A case that a kernel can decode: of its own code width and in classes, if it works on groups. */
-static void make_case(const emulated_variant *variant, kernel_case *c, uint32_t slots, uint32_t count,
-                      uint32_t longest, case_lengths lengths) {
+static void make_case(const emulated_variant *variant, kernel_case *c, uint32_t slots,
+                      uint32_t count, uint32_t longest, case_lengths lengths) {
     if (variant->code_bits)
-        case_make_classes(c, check_random(&random_state), variant->code_bits, count, longest, lengths,
-                          variant->home == FP_GPU_HOT || draw(4) == 0);
+        case_make_classes(c, check_random(&random_state), variant->code_bits, count, longest,
+                          lengths, variant->home == FP_GPU_HOT || draw(4) == 0);
     else
         case_make(c, check_random(&random_state), slots, count, longest, lengths);
 }
@@ -46,21 +46,23 @@ static case_layout draw_layout(const emulated_variant *variant) {
 /* ---------------------------------------------------------------- good data */
 
 /* Decodes a case and compares everything. */
-static void check_case(const emulated_variant *variant, const kernel_case *c, const case_layout *layout) {
+static void check_case(const emulated_variant *variant, const kernel_case *c,
+                       const case_layout *layout) {
     case_image image;
     case_lay_out(c, variant, layout, EMULATOR_WRITE_ONCE, &image);
     const char *error = case_run(variant, layout, &image);
-    bool right = !error && memcmp(image.out, c->decoded, c->decoded_bytes) == 0 && *image.status == 0 &&
-                 emulator_bytes_written() == c->decoded_bytes;
+    bool right = !error && memcmp(image.out, c->decoded, c->decoded_bytes) == 0 &&
+                 *image.status == 0 && emulator_bytes_written() == c->decoded_bytes;
     CHECK(right);
     if (!right)
         fprintf(stderr,
-                "  %s, %u codes of %u bits, %u slots, tokens up to %u, %u bytes; widened %u, positions %d, "
+                "  %s, %u codes of %u bits, %u slots, tokens up to %u, %u bytes; widened %u, "
+                "positions %d, "
                 "batch %u, "
                 "shift %u, work %u: %s, status %u\n",
-                variant->name, c->count, c->bits, c->slots, c->longest, c->decoded_bytes, layout->widened,
-                (int)layout->positions, layout->batch_codes, layout->out_shift, layout->has_work,
-                error ? error : "wrong bytes", *image.status);
+                variant->name, c->count, c->bits, c->slots, c->longest, c->decoded_bytes,
+                layout->widened, (int)layout->positions, layout->batch_codes, layout->out_shift,
+                layout->has_work, error ? error : "wrong bytes", *image.status);
     case_image_free(&image);
 }
 
@@ -78,7 +80,8 @@ static void check_random_cases(const emulated_variant *variant, uint32_t cases) 
                                    block + 1 + draw(batch),
                                    3 * batch + 32};
         /* Every code width comes by, full dictionaries and others. */
-        uint32_t bits = 1 + i % 16, most = 1u << bits, slots = draw(2) ? most : most / 2 + 1 + draw(most / 2);
+        uint32_t bits = 1 + i % 16, most = 1u << bits,
+                 slots = draw(2) ? most : most / 2 + 1 + draw(most / 2);
         uint32_t longest = variant->longest == 8 || draw(4) == 0 ? 8 : 16;
         kernel_case c;
         make_case(variant, &c, slots, counts[i % 10], longest, (case_lengths)(i % CASE_LENGTHS));
@@ -91,7 +94,8 @@ static void check_random_cases(const emulated_variant *variant, uint32_t cases) 
 /* Every distance from a 16-byte boundary, for batches of all sizes around it. */
 static void check_alignments(const emulated_variant *variant) {
     for (uint32_t shift = 0; shift < 16; shift++) {
-        uint32_t slots = 1 + draw(300), count = 1 + draw(40) + (shift % 4 ? 0 : 32 * variant->codes_per_lane);
+        uint32_t slots = 1 + draw(300),
+                 count = 1 + draw(40) + (shift % 4 ? 0 : 32 * variant->codes_per_lane);
         kernel_case c;
         make_case(variant, &c, slots, count, variant->longest, shift % 3 ? CASE_SHORT : CASE_MIXED);
         case_layout layout = draw_layout(variant);
@@ -105,7 +109,8 @@ static void check_alignments(const emulated_variant *variant) {
 
 /* A case of some batches, to be spoilt. */
 static void make_victim(const emulated_variant *variant, kernel_case *c) {
-    uint32_t batch = 32 * variant->codes_per_lane, slots = 100 + draw(200), count = 4 * batch + draw(batch);
+    uint32_t batch = 32 * variant->codes_per_lane, slots = 100 + draw(200),
+             count = 4 * batch + draw(batch);
     make_case(variant, c, slots, count, variant->longest, CASE_MIXED);
 }
 
@@ -115,14 +120,14 @@ static uint32_t refused_from(const emulated_variant *variant, const case_image *
 }
 
 /* Runs a spoilt case: it must report, and nothing may go wrong beyond that. */
-static void check_reported(const emulated_variant *variant, const case_layout *layout, case_image *image,
-                           uint32_t expected, const char *what) {
+static void check_reported(const emulated_variant *variant, const case_layout *layout,
+                           case_image *image, uint32_t expected, const char *what) {
     const char *error = case_run(variant, layout, image);
     CHECK(!error);
     CHECK((*image->status & expected) != 0);
     if (error || !(*image->status & expected))
-        fprintf(stderr, "  %s, %s: %s, status %u\n", variant->name, what, error ? error : "no report",
-                *image->status);
+        fprintf(stderr, "  %s, %s: %s, status %u\n", variant->name, what,
+                error ? error : "no report", *image->status);
 }
 
 /* Codes outside the dictionary: their batches stay as they were, all others are right. */
@@ -134,7 +139,8 @@ static void check_bad_codes(const emulated_variant *variant) {
     if (layout.positions == POSITIONS_REGENERATED) layout.positions = POSITIONS_PREPARED;
     case_lay_out(&c, variant, &layout, EMULATOR_WRITE_ONCE, &image);
     uint32_t batch = 32 * variant->codes_per_lane, bad = draw(c.count);
-    uint32_t codes = layout.widened ? 65536 : 1u << c.bits, code = codes - 1 - draw(codes - c.slots + 1);
+    uint32_t codes = layout.widened ? 65536 : 1u << c.bits,
+             code = codes - 1 - draw(codes - c.slots + 1);
     bool is_bad = code >= refused_from(variant, &image);
     uint16_t half = (uint16_t)code;
     if (layout.widened) memcpy(image.codes + 2 * (size_t)bad, &half, 2);
@@ -169,8 +175,10 @@ static void check_lying_positions(const emulated_variant *variant) {
     layout.positions = (case_positions)draw(2);
     layout.batch_codes = 32 * variant->codes_per_lane;
     case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
-    uint8_t *lies = layout.positions == POSITIONS_SIDECAR ? image.sidecar : (uint8_t *)image.positions;
-    uint64_t bytes = layout.positions == POSITIONS_SIDECAR ? image.sidecar_bytes : 4ull * image.batches;
+    uint8_t *lies =
+        layout.positions == POSITIONS_SIDECAR ? image.sidecar : (uint8_t *)image.positions;
+    uint64_t bytes =
+        layout.positions == POSITIONS_SIDECAR ? image.sidecar_bytes : 4ull * image.batches;
     uint32_t change, *words = (uint32_t *)(void *)lies;
     switch (draw(6)) {
     case 0: lies[draw((uint32_t)bytes)] ^= (uint8_t)(1u << draw(8)); break;
@@ -179,10 +187,10 @@ static void check_lying_positions(const emulated_variant *variant) {
         break;
     case 2: memset(lies, 0xff, bytes); break;
     case 3: words[0] = 0u - (1 + draw(4000)); break; /* all of a group shifted down, around zero */
-    case 4:                                          /* the same, and its numbers shifted up by as much */
+    case 4: /* the same, and its numbers shifted up by as much */
         words[0] -= 1;
-        for (uint64_t i = bytes - 2ull * image.batches; i < bytes && layout.positions == POSITIONS_SIDECAR;
-             i += 2)
+        for (uint64_t i = bytes - 2ull * image.batches;
+             i < bytes && layout.positions == POSITIONS_SIDECAR; i += 2)
             *(uint16_t *)(void *)(lies + i) += 1;
         break;
     default:
@@ -232,7 +240,8 @@ static void check_wrong_dictionary(const emulated_variant *variant) {
     case_layout layout = draw_layout(variant);
     case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
     uint32_t expected = FP_GPU_BAD_SIDECAR, fewer = c.slots;
-    uint64_t length_bytes = variant->code_bits ? FP_GPU_CLASS_TABLE(variant->code_bits) : image.nibble_bytes;
+    uint64_t length_bytes =
+        variant->code_bits ? FP_GPU_CLASS_TABLE(variant->code_bits) : image.nibble_bytes;
     /* Positions made on the device come from the nibbles, and go together with them. */
     if (variant->code_bits && layout.positions == POSITIONS_REGENERATED)
         layout.positions = POSITIONS_PREPARED;
@@ -279,11 +288,14 @@ static void check_garbage(const emulated_variant *variant) {
     make_victim(variant, &c);
     case_layout layout = draw_layout(variant);
     case_lay_out(&c, variant, &layout, EMULATOR_WRITE, &image);
-    for (uint64_t i = 0; i < image.codes_bytes; i++) image.codes[i] = (uint8_t)check_random(&random_state);
-    for (uint64_t i = 0; i < image.nibble_bytes; i++) image.nibbles[i] = (uint8_t)check_random(&random_state);
+    for (uint64_t i = 0; i < image.codes_bytes; i++)
+        image.codes[i] = (uint8_t)check_random(&random_state);
+    for (uint64_t i = 0; i < image.nibble_bytes; i++)
+        image.nibbles[i] = (uint8_t)check_random(&random_state);
     for (uint64_t i = 0; i < image.sidecar_bytes && draw(2); i++)
         image.sidecar[i] = (uint8_t)check_random(&random_state);
-    for (uint32_t i = 0; variant->code_bits && i < (uint32_t)FP_GPU_CLASS_TABLE(variant->code_bits); i++)
+    for (uint32_t i = 0; variant->code_bits && i < (uint32_t)FP_GPU_CLASS_TABLE(variant->code_bits);
+         i++)
         image.group_image[i] = (uint8_t)check_random(&random_state);
     image.dict->slots -= draw(c.slots);
     image.parameters.second = variant->shared_dict ? 1 + draw(image.dict->slots) : 0;
@@ -337,7 +349,8 @@ static void check_variant(const emulated_variant *variant, uint32_t cases) {
 
 /* Positions of many batches, which take the scan several turns. */
 static void check_many_positions(uint32_t codes_per_lane, uint32_t count) {
-    emulated_variant variant = {"positions", codes_per_lane, 8, 16, 256, 0, 1, NULL, 0, FP_GPU_SPLIT};
+    emulated_variant variant = {"positions", codes_per_lane, 8, 16,          256, 0,
+                                1,           NULL,           0, FP_GPU_SPLIT};
     kernel_case c;
     case_image image;
     case_make(&c, check_random(&random_state), 300, count, 16, CASE_MIXED);
@@ -349,7 +362,8 @@ static void check_many_positions(uint32_t codes_per_lane, uint32_t count) {
     if (error) fprintf(stderr, "  %s\n", error);
     uint32_t wrong = 0, bytes = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (i % (32 * codes_per_lane) == 0) wrong += image.positions[i / (32 * codes_per_lane)] != bytes;
+        if (i % (32 * codes_per_lane) == 0)
+            wrong += image.positions[i / (32 * codes_per_lane)] != bytes;
         bytes += c.lengths[c.codes[i]];
     }
     CHECK_EQ(wrong, 0);
@@ -365,15 +379,18 @@ int main(void) {
     check_many_positions(1, 32 * 1500 + 5);
     check_many_positions(2, 64 * 2048);
     check_many_positions(16, 512 * 1100 + 3);
-    for (const emulated_variant *v = emulated_carried(); v->name; v++, carried++) check_variant(v, 32);
-    for (const emulated_variant *v = emulated_assembled(); v->name; v++, carried++) check_variant(v, 24);
+    for (const emulated_variant *v = emulated_carried(); v->name; v++, carried++)
+        check_variant(v, 32);
+    for (const emulated_variant *v = emulated_assembled(); v->name; v++, carried++)
+        check_variant(v, 24);
     const emulated_variant *parts[] = {emulated_grid_split_low(), emulated_grid_split_high(),
                                        emulated_grid_whole(), emulated_grid_shared()};
     for (const emulated_variant *part : parts) {
         uint32_t entries = 0;
         while (part[entries].name) entries++;
         for (uint32_t i = 0; i < entries; i++)
-            if ((full && *full && *full != '0') || draw(entries) < 8) check_variant(&part[i], 16), others++;
+            if ((full && *full && *full != '0') || draw(entries) < 8)
+                check_variant(&part[i], 16), others++;
     }
     printf("%u kernels of the library, %u others\n", carried, others);
     return check_done();

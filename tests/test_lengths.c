@@ -17,7 +17,8 @@ static void make_offsets(uint64_t *offsets, uint64_t rows, uint64_t minimum, uin
 }
 
 /* 1 if every block of the section gives the row starts of `offsets`. */
-static int same_starts(const uint8_t *section, uint64_t size, const uint64_t *offsets, uint64_t rows) {
+static int same_starts(const uint8_t *section, uint64_t size, const uint64_t *offsets,
+                       uint64_t rows) {
     uint64_t starts[FP_LENGTH_BLOCK + 1], start;
     for (uint64_t first = 0; first < rows; first += FP_LENGTH_BLOCK) {
         uint64_t expected = rows - first < FP_LENGTH_BLOCK ? rows - first : FP_LENGTH_BLOCK;
@@ -27,7 +28,8 @@ static int same_starts(const uint8_t *section, uint64_t size, const uint64_t *of
             if (starts[i] != offsets[first + i] - offsets[0]) return 0;
         for (uint32_t i = 0; i < count; i++)
             if (fp_lengths_row(section, size, rows, first + i, NULL) != starts[i + 1] - starts[i] ||
-                fp_lengths_row(section, size, rows, first + i, &start) != starts[i + 1] - starts[i] ||
+                fp_lengths_row(section, size, rows, first + i, &start) !=
+                    starts[i + 1] - starts[i] ||
                 start != starts[i])
                 return 0;
     }
@@ -38,7 +40,8 @@ static int same_starts(const uint8_t *section, uint64_t size, const uint64_t *of
 static uint64_t narrowest(const uint64_t *offsets, uint64_t rows) {
     uint64_t size = 0;
     for (uint64_t first = 0; first < rows; first += 256) {
-        uint64_t count = rows - first < 256 ? rows - first : 256, least = UINT64_MAX, most = 0, width = 0;
+        uint64_t count = rows - first < 256 ? rows - first : 256, least = UINT64_MAX, most = 0,
+                 width = 0;
         for (uint64_t i = first; i < first + count; i++) {
             uint64_t length = offsets[i + 1] - offsets[i];
             least = length < least ? length : least;
@@ -94,7 +97,8 @@ static void altered(uint64_t rows, uint32_t width, uint64_t *random) {
         else
             CHECK(consistent(section.data, size, rows, decoded));
         CHECK(!fault || where <= size);
-        CHECK(fault || i >= (rows + 255) / 256 * 16 || i % 16 == 12); /* directories tolerate nothing else */
+        CHECK(fault || i >= (rows + 255) / 256 * 16 ||
+              i % 16 == 12); /* directories tolerate nothing else */
         section.data[i] = before;
     }
     CHECK(refused * 10 >= size * 9);
@@ -129,7 +133,8 @@ static void garbage(uint64_t *random) {
     }
     for (uint64_t b = 0; b < blocks; b++) {
         uint32_t count = fp_lengths_block(section.data, size, rows, b, starts);
-        uint64_t row = b * 256 + check_random(random) % (rows - b * 256 < 256 ? rows - b * 256 : 256);
+        uint64_t row =
+            b * 256 + check_random(random) % (rows - b * 256 < 256 ? rows - b * 256 : 256);
         uint64_t start, one = fp_lengths_row(section.data, size, rows, row, NULL);
         CHECK_EQ(fp_lengths_row(section.data, size, rows, row, &start), one);
         if (count == UINT32_MAX) {
@@ -155,7 +160,8 @@ int main(void) {
             round_trip(rows[i], 7 + width, width, &random);
         }
     round_trip(0, 0, 0, &random);
-    round_trip(2, UINT32_MAX, 0, &random); /* one row of 4 GiB less a byte, then none left: 32 bits wide */
+    round_trip(2, UINT32_MAX, 0,
+               &random); /* one row of 4 GiB less a byte, then none left: 32 bits wide */
     for (uint32_t width = 0; width <= 20; width += 3) {
         altered(1, width, &random);
         altered(300, width, &random);

@@ -24,8 +24,8 @@ static uint32_t oracle_slot(const uint8_t *bytes, uint32_t length) {
 static uint32_t *oracle_find(oracle_state *oracle, const uint8_t *bytes, uint32_t length) {
     for (uint32_t slot = oracle_slot(bytes, length);; slot = (slot + 1) % ORACLE_SLOTS) {
         uint32_t id = oracle->slots[slot] - 1;
-        if (!oracle->slots[slot] ||
-            (oracle->tokens->lengths[id] == length && memcmp(oracle->tokens->bytes[id], bytes, length) == 0))
+        if (!oracle->slots[slot] || (oracle->tokens->lengths[id] == length &&
+                                     memcmp(oracle->tokens->bytes[id], bytes, length) == 0))
             return &oracle->slots[slot];
     }
 }
@@ -85,13 +85,16 @@ static letters random_alphabet(uint64_t *random) {
     return made;
 }
 
-static void random_bytes(uint64_t *random, const letters *alphabet, uint8_t *bytes, uint32_t length) {
-    for (uint32_t i = 0; i < length; i++) bytes[i] = alphabet->bytes[check_random(random) % alphabet->size];
+static void random_bytes(uint64_t *random, const letters *alphabet, uint8_t *bytes,
+                         uint32_t length) {
+    for (uint32_t i = 0; i < length; i++)
+        bytes[i] = alphabet->bytes[check_random(random) % alphabet->size];
 }
 
 /* Fills a set with a mix of: random strings, all prefixes of one string, strings that share 4, 8 or 12 bytes,
  * two tokens put together, and a token followed by zeroes or 0xff. */
-static void fill_tokens(fp_tokens *tokens, uint64_t *random, const letters *alphabet, uint32_t limit) {
+static void fill_tokens(fp_tokens *tokens, uint64_t *random, const letters *alphabet,
+                        uint32_t limit) {
     oracle_state *known = oracle_create(tokens);
     uint8_t bytes[32], shared[16];
     random_bytes(random, alphabet, shared, 16);
@@ -131,9 +134,10 @@ typedef struct test_rows {
 
 /* Rows made of tokens and random bytes, cut anywhere, with runs of empty ones; `base` bytes lie before the
  * first. What follows the last row continues it, so that a match that crosses its end would show. */
-static test_rows make_rows(uint64_t *random, const fp_tokens *tokens, const letters *alphabet, uint64_t size,
-                           uint64_t mean_row, uint64_t base) {
-    test_rows made = {malloc(base + size + FP_SLACK), malloc((size + 64) * 2 * sizeof(uint64_t)), 0};
+static test_rows make_rows(uint64_t *random, const fp_tokens *tokens, const letters *alphabet,
+                           uint64_t size, uint64_t mean_row, uint64_t base) {
+    test_rows made = {malloc(base + size + FP_SLACK), malloc((size + 64) * 2 * sizeof(uint64_t)),
+                      0};
     for (uint64_t filled = 0; filled < base + size + FP_SLACK;) {
         uint8_t piece[16];
         uint32_t length = (uint32_t)(check_random(random) % 3) + 1;
@@ -183,8 +187,8 @@ static void check_set(const fp_tokens *tokens, uint64_t *random, const letters *
                                          {900, 3},      {6000, 20},     {30000, 9}, {9000, 700},
                                          {20000, 9000}, {5000, 100000}, {60000, 60}};
     for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        test_rows rows =
-            make_rows(random, tokens, alphabet, shapes[i][0], shapes[i][1], check_random(random) % 5);
+        test_rows rows = make_rows(random, tokens, alphabet, shapes[i][0], shapes[i][1],
+                                   check_random(random) % 5);
         compare(matcher, oracle, &rows);
         free_rows(&rows);
     }
@@ -291,7 +295,8 @@ static void test_memory(uint64_t seed) {
         counts.fail_at = n;
         fastpair_error error = {0};
         matcher = NULL;
-        CHECK_EQ(fp_matcher_create(&tokens, &hooks, &matcher, &error), FASTPAIR_ERROR_OUT_OF_MEMORY);
+        CHECK_EQ(fp_matcher_create(&tokens, &hooks, &matcher, &error),
+                 FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(error.status, FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK(!matcher);
         CHECK_EQ(counts.live, 0);

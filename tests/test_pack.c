@@ -52,7 +52,8 @@ static void pack_and_unpack(uint64_t count, uint32_t bits, uint64_t *random) {
 
 /* The size formula against 128-bit arithmetic, where the plain product would overflow too. */
 static void sizes(void) {
-    static const uint64_t counts[] = {0, 1, 7, 8, 127, 128, 129, 1u << 28, 1ull << 40, (1ull << 60) - 1};
+    static const uint64_t counts[] = {0,   1,   7,        8,          127,
+                                      128, 129, 1u << 28, 1ull << 40, (1ull << 60) - 1};
     for (uint32_t bits = 1; bits <= 16; bits++)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             unsigned __int128 needed = ((unsigned __int128)counts[i] * bits + 127) / 128 * 16;

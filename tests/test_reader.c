@@ -59,7 +59,8 @@ static void wide_dictionaries(void) {
     truth t;
     truth_begin(&t, 64, 0);
     for (int i = 0; i < 100; i++) {
-        forge_dictionary d = {.codec = 1, .longest = 16, .slots = 65536, .tokens = 1, .runs = 1, .bits = 16};
+        forge_dictionary d = {
+            .codec = 1, .longest = 16, .slots = 65536, .tokens = 1, .runs = 1, .bits = 16};
         uint8_t *run = forge_append(&d.section, NULL, 9);
         run[6] = 1, run[8] = 'x';
         forge_add_dictionary(&t.image, &d);
@@ -67,7 +68,8 @@ static void wide_dictionaries(void) {
     forge_finish(&t.image);
     counting memory;
     counting_start(&memory);
-    fastpair_open_options options = {.struct_size = sizeof options, .allocator = counting_hooks(&memory)};
+    fastpair_open_options options = {.struct_size = sizeof options,
+                                     .allocator = counting_hooks(&memory)};
     fastpair_column *column;
     fastpair_error error;
     uint64_t rows;
@@ -110,7 +112,8 @@ int main(int argc, char **argv) {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 47, random = seed;
     printf("seed %" PRIu64 "\n", seed);
     for (int i = 0; i < 3; i++) {
-        truth t = make_mixed(i == 1 ? 1500000 : 20000, i == 1 ? 350 : 60, i == 2 ? 4096 : 64, &random);
+        truth t =
+            make_mixed(i == 1 ? 1500000 : 20000, i == 1 ? 350 : 60, i == 2 ? 4096 : 64, &random);
         try_stream(&t);
         if (i == 0) failing_allocations(&t);
         truth_free(&t);

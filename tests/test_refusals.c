@@ -13,11 +13,11 @@ static void refused_options(void) {
     const fastpair_compress_options good = {.struct_size = sizeof good};
     fastpair_compress_options bad[32];
     size_t n = 0;
-#define BAD(...)                                                                                             \
-    do {                                                                                                     \
-        bad[n] = good;                                                                                       \
-        __VA_ARGS__;                                                                                         \
-        n++;                                                                                                 \
+#define BAD(...)                                                                                   \
+    do {                                                                                           \
+        bad[n] = good;                                                                             \
+        __VA_ARGS__;                                                                               \
+        n++;                                                                                       \
     } while (0)
     BAD(bad[n].struct_size = 0);
     BAD(bad[n].codec = (fastpair_codec)99);
@@ -49,7 +49,8 @@ static void refused_options(void) {
         if (status != FASTPAIR_ERROR_INVALID_ARGUMENT) fprintf(stderr, "  ^ option set %zu\n", i);
         fastpair_writer *writer = NULL;
         fastpair_sink sink = {NULL, NULL};
-        CHECK_EQ(fastpair_writer_open(&sink, &bad[i], &writer, NULL), FASTPAIR_ERROR_INVALID_ARGUMENT);
+        CHECK_EQ(fastpair_writer_open(&sink, &bad[i], &writer, NULL),
+                 FASTPAIR_ERROR_INVALID_ARGUMENT);
         CHECK(writer == NULL);
     }
     fastpair_dictionary_free(dictionary);
@@ -62,12 +63,15 @@ static void refused_rows(void) {
     uint64_t size = 0;
     fastpair_error error;
     fastpair_rows rows = {3, bytes, falling, NULL, 0};
-    CHECK_EQ(fastpair_compress(&rows, NULL, &image, &size, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_compress(&rows, NULL, &image, &size, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(error.position, 1); /* the row whose end is before its start */
     rows = (fastpair_rows){1, NULL, offsets, NULL, 0};
-    CHECK_EQ(fastpair_compress(&rows, NULL, &image, &size, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_compress(&rows, NULL, &image, &size, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     rows = (fastpair_rows){1, bytes, NULL, NULL, 0};
-    CHECK_EQ(fastpair_compress(&rows, NULL, &image, &size, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_compress(&rows, NULL, &image, &size, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(fastpair_compress(NULL, NULL, &image, &size, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
     rows = (fastpair_rows){1, bytes, offsets, NULL, 0};
     CHECK_EQ(fastpair_compress(&rows, NULL, NULL, &size, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
@@ -99,27 +103,39 @@ static void refused_decodes(void) {
     odd.offset_bits = 16;
     null_bytes.bytes = NULL;
     CHECK_EQ(fastpair_column_decode(column, 0, n, &to, 1, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_column_decode(column, 0, n, &small, 1, &error), FASTPAIR_ERROR_BUFFER_TOO_SMALL);
-    CHECK_EQ(fastpair_column_decode(column, 0, n, &odd, 1, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode(column, 0, n, &null_bytes, 1, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode(column, 0, n + 1, &to, 1, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode(column, 1, UINT64_MAX, &to, 1, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode(column, n + 1, 0, &to, 1, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_decode(column, 0, n, &small, 1, &error),
+             FASTPAIR_ERROR_BUFFER_TOO_SMALL);
+    CHECK_EQ(fastpair_column_decode(column, 0, n, &odd, 1, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_decode(column, 0, n, &null_bytes, 1, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_decode(column, 0, n + 1, &to, 1, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_decode(column, 1, UINT64_MAX, &to, 1, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_decode(column, n + 1, 0, &to, 1, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(fastpair_column_decode(column, n, 0, &to, 1, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_column_decode(column, 0, n, &to, 1025, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_decode(column, 0, n, &to, 1025, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(fastpair_column_decode_row(column, n, bytes, 4000, &got, NULL, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(fastpair_column_decode_listed(column, listed, 2, &to, 1, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_listed_size(column, listed, 2, &got, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_rows_size(column, n, 1, &got, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_rows_size(column, 1, UINT64_MAX, &got, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_listed_size(column, listed, 2, &got, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_rows_size(column, n, 1, &got, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(fastpair_column_rows_size(column, 1, UINT64_MAX, &got, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     fastpair_open_options open = {.struct_size = sizeof open, .cpu_level = 99};
     fastpair_column *other = NULL;
     CHECK(fastpair_column_open(image, size, &open, &other, &error) != FASTPAIR_OK && other == NULL);
     CHECK_EQ(fastpair_column_open(NULL, 10, NULL, &other, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_open((const uint8_t *)"", 0, NULL, &other, &error), FASTPAIR_ERROR_CORRUPT);
-    CHECK_EQ(fastpair_column_open_file("/nonexistent/column.fpc", NULL, &other, &error), FASTPAIR_ERROR_IO);
+    CHECK_EQ(fastpair_column_open((const uint8_t *)"", 0, NULL, &other, &error),
+             FASTPAIR_ERROR_CORRUPT);
+    CHECK_EQ(fastpair_column_open_file("/nonexistent/column.fpc", NULL, &other, &error),
+             FASTPAIR_ERROR_IO);
     CHECK(other == NULL);
     fastpair_column_close(column), fastpair_column_close(NULL);
     fastpair_writer_close(NULL), fastpair_reader_close(NULL), fastpair_dictionary_free(NULL),
@@ -146,11 +162,11 @@ static void null_arguments(void) {
     int flag = 0;
     for (int with = 0; with < 2; with++) {
         fastpair_error error, *e = with ? &error : NULL;
-#define INVALID(call)                                                                                        \
-    do {                                                                                                     \
-        error.status = FASTPAIR_OK;                                                                          \
-        CHECK_EQ(call, FASTPAIR_ERROR_INVALID_ARGUMENT);                                                     \
-        if (with) CHECK_EQ(error.status, FASTPAIR_ERROR_INVALID_ARGUMENT);                                   \
+#define INVALID(call)                                                                              \
+    do {                                                                                           \
+        error.status = FASTPAIR_OK;                                                                \
+        CHECK_EQ(call, FASTPAIR_ERROR_INVALID_ARGUMENT);                                           \
+        if (with) CHECK_EQ(error.status, FASTPAIR_ERROR_INVALID_ARGUMENT);                         \
     } while (0)
         INVALID(fastpair_compress(NULL, NULL, &image, &size, e));
         INVALID(fastpair_compress(&s.rows, NULL, NULL, &size, e));

@@ -30,7 +30,8 @@ static uint32_t all_settings(setting *out) {
 
 static void describe(char *text, size_t size, const shape *s, const fastpair_compress_options *o) {
     snprintf(text, size,
-             "%s | %s goal %d bits %u token %u seed %llu sample %llu chunk %llu batch %u align %u hot %u "
+             "%s | %s goal %d bits %u token %u seed %llu sample %llu chunk %llu batch %u align %u "
+             "hot %u "
              "threads %u%s",
              s->name, codec_names[o->codec], (int)o->goal, o->code_bits, o->max_token,
              (unsigned long long)o->seed, (unsigned long long)o->sample_bytes,
@@ -39,25 +40,30 @@ static void describe(char *text, size_t size, const shape *s, const fastpair_com
 }
 
 /* Compresses and verifies; the image must keep the options it was asked for. */
-static void round_trip(const shape *s, const fastpair_compress_options *options, verify_effort *effort) {
+static void round_trip(const shape *s, const fastpair_compress_options *options,
+                       verify_effort *effort) {
     unsigned long long before = check_failed;
     fastpair_error error;
     uint8_t *image = NULL;
     uint64_t size = 0;
-    if (verify_ok(fastpair_compress(&s->rows, options, &image, &size, &error), &error, "compress")) {
+    if (verify_ok(fastpair_compress(&s->rows, options, &image, &size, &error), &error,
+                  "compress")) {
         verify_image(image, size, s, effort);
         fastpair_column *column = NULL;
         fastpair_column_info info = {.struct_size = sizeof info};
         if (fastpair_column_open(image, size, NULL, &column, NULL) == FASTPAIR_OK &&
             fastpair_column_get_info(column, &info, NULL) == FASTPAIR_OK) {
             if (options->codec == FASTPAIR_CODEC_STORED) CHECK_EQ(info.dictionaries, 0);
-            if (options->code_bits && info.dictionaries) CHECK(info.code_bits <= options->code_bits);
-            if (options->max_token && info.dictionaries) CHECK_EQ(info.max_token, options->max_token);
+            if (options->code_bits && info.dictionaries)
+                CHECK(info.code_bits <= options->code_bits);
+            if (options->max_token && info.dictionaries)
+                CHECK_EQ(info.max_token, options->max_token);
             if (info.dictionaries && options->codec != FASTPAIR_CODEC_AUTO && !options->dictionary)
                 CHECK_EQ(info.codec, options->codec);
             if (info.chunks > info.stored_chunks)
                 CHECK(info.largest_batch > 0 &&
-                      info.largest_batch <= 16u * (options->batch_codes ? options->batch_codes : 256));
+                      info.largest_batch <=
+                          16u * (options->batch_codes ? options->batch_codes : 256));
             /* Incompressible columns are stored: headers and lengths are all they cost. */
             CHECK(info.code_bytes + info.dictionary_bytes + info.sidecar_bytes <=
                       info.decoded_bytes + 4096 * (info.chunks + 1) ||
@@ -80,7 +86,8 @@ static void every_shape_and_codec(uint64_t seed) {
         for (uint32_t i = 0; i < count; i++) {
             uint64_t random = seed * 7919 + kind * 100 + i;
             shape_options form = {.bytes = 200 + check_random(&random) % 12000};
-            if (i % 3 == 1) form.null_percent = 20, form.bit_offset = (uint32_t)(check_random(&random) % 70);
+            if (i % 3 == 1)
+                form.null_percent = 20, form.bit_offset = (uint32_t)(check_random(&random) % 70);
             if (i % 3 == 2) form.first_offset = check_random(&random) % 100;
             shape s;
             shape_make(&s, (shape_kind)kind, seed + i, &form);
@@ -96,9 +103,10 @@ static void every_shape_and_codec(uint64_t seed) {
     }
 }
 
-#define PICK(random, ...)                                                                                    \
-    ((const uint64_t[]){                                                                                     \
-        __VA_ARGS__}[check_random(random) % (sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))])
+#define PICK(random, ...)                                                                          \
+    ((const uint64_t[]){                                                                           \
+        __VA_ARGS__}[check_random(random) %                                                        \
+                     (sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))])
 
 static fastpair_compress_options random_options(uint64_t *random, uint64_t bytes) {
     setting settings[MOST_SETTINGS];
@@ -110,7 +118,8 @@ static fastpair_compress_options random_options(uint64_t *random, uint64_t bytes
     o.seed = PICK(random, 0, 1, 12345, UINT64_MAX);
     o.sample_bytes = PICK(random, 0, 0, 1, 1000, 50000);
     o.chunk_bytes = PICK(random, 0, bytes / 2 + 1, bytes / 7 + 1, 4000, 1u << 30);
-    if (bytes < 5000 && check_random(random) % 4 == 0) o.chunk_bytes = 1 + check_random(random) % 30;
+    if (bytes < 5000 && check_random(random) % 4 == 0)
+        o.chunk_bytes = 1 + check_random(random) % 30;
     o.batch_codes = (uint32_t)PICK(random, 0, 32, 64, 96, 160, 256, 512, 992, 1024);
     o.section_alignment = (uint32_t)PICK(random, 0, 64, 4096);
     o.hot_codes = (uint32_t)PICK(random, 0, 0, 1, 64, 700, 4096, 65536);
@@ -121,8 +130,10 @@ static fastpair_compress_options random_options(uint64_t *random, uint64_t bytes
 static void random_trips(uint64_t seed, uint32_t times, uint64_t most_bytes) {
     for (uint32_t i = 0; i < times; i++) {
         uint64_t random = seed * 104729 + i + most_bytes;
-        uint64_t bytes = 1 + check_random(&random) % (check_random(&random) % 4 ? most_bytes : 2000);
-        shape_options form = {.bytes = bytes, .null_percent = (uint32_t)PICK(&random, 0, 0, 1, 50, 100)};
+        uint64_t bytes =
+            1 + check_random(&random) % (check_random(&random) % 4 ? most_bytes : 2000);
+        shape_options form = {.bytes = bytes,
+                              .null_percent = (uint32_t)PICK(&random, 0, 0, 1, 50, 100)};
         form.bit_offset = (uint32_t)(check_random(&random) % 130);
         form.first_offset = PICK(&random, 0, 0, 1, 4097);
         form.validity_always = check_random(&random) % 4 == 0;
@@ -145,32 +156,38 @@ static void own_dictionaries(uint64_t seed, uint32_t times) {
         shape_make(&lesson, (shape_kind)(check_random(&random) % SHAPE_KINDS), seed + i,
                    &(shape_options){.bytes = 20000});
         shape_make(&s, (shape_kind)(check_random(&random) % SHAPE_KINDS), seed + i + 1,
-                   &(shape_options){.bytes = 1 + check_random(&random) % 30000, .null_percent = i % 2 * 10});
+                   &(shape_options){.bytes = 1 + check_random(&random) % 30000,
+                                    .null_percent = i % 2 * 10});
         fastpair_dictionary *dictionary = NULL, *copy = NULL;
         fastpair_error error;
         uint8_t *data = NULL;
         uint64_t size = 0;
         if (verify_ok(fastpair_dictionary_train(&lesson.rows, &train, &dictionary, &error), &error,
                       lesson.name) &&
-            verify_ok(fastpair_dictionary_export(dictionary, &data, &size, &error), &error, "export") &&
-            verify_ok(fastpair_dictionary_import(data, size, NULL, &copy, &error), &error, "import")) {
-            fastpair_compress_options options = {.struct_size = sizeof options, .threads = 1 + i % 3};
+            verify_ok(fastpair_dictionary_export(dictionary, &data, &size, &error), &error,
+                      "export") &&
+            verify_ok(fastpair_dictionary_import(data, size, NULL, &copy, &error), &error,
+                      "import")) {
+            fastpair_compress_options options = {.struct_size = sizeof options,
+                                                 .threads = 1 + i % 3};
             options.batch_codes = train.batch_codes, options.chunk_bytes = train.chunk_bytes;
             uint8_t *image[2] = {NULL, NULL}, *again = NULL;
             uint64_t image_size[2] = {0, 0}, again_size = 0;
             for (int k = 0; k < 2; k++) {
                 options.dictionary = k ? copy : dictionary;
-                verify_ok(fastpair_compress(&s.rows, &options, &image[k], &image_size[k], &error), &error,
-                          "compress");
+                verify_ok(fastpair_compress(&s.rows, &options, &image[k], &image_size[k], &error),
+                          &error, "compress");
                 verify_effort effort = {2, 2, 2, 0, random};
                 if (k == 0) round_trip(&s, &options, &effort);
             }
             CHECK_EQ(image_size[0], image_size[1]);
             CHECK(image_size[0] == image_size[1] && image[0] && image[1] &&
                   !memcmp(image[0], image[1], image_size[0]));
-            verify_ok(fastpair_dictionary_export(copy, &again, &again_size, &error), &error, "export again");
+            verify_ok(fastpair_dictionary_export(copy, &again, &again_size, &error), &error,
+                      "export again");
             CHECK(again_size == size && again && !memcmp(again, data, size));
-            fastpair_free(NULL, image[0]), fastpair_free(NULL, image[1]), fastpair_free(NULL, again);
+            fastpair_free(NULL, image[0]), fastpair_free(NULL, image[1]),
+                fastpair_free(NULL, again);
         }
         fastpair_free(NULL, data);
         fastpair_dictionary_free(dictionary), fastpair_dictionary_free(copy);

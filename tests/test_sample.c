@@ -13,11 +13,13 @@ struct column {
 };
 
 /* Row i has size_of(i) bytes, each of them a hash of the row and the place in it. The first row begins at `origin`. */
-static struct column make_column(uint64_t rows, uint64_t (*size_of)(uint64_t row), uint64_t origin) {
+static struct column make_column(uint64_t rows, uint64_t (*size_of)(uint64_t row),
+                                 uint64_t origin) {
     struct column made = {.offsets = malloc((rows + 1) * sizeof(uint64_t))};
     if (!made.offsets) abort();
     made.offsets[0] = origin;
-    for (uint64_t row = 0; row < rows; row++) made.offsets[row + 1] = made.offsets[row] + size_of(row);
+    for (uint64_t row = 0; row < rows; row++)
+        made.offsets[row + 1] = made.offsets[row] + size_of(row);
     made.bytes = malloc(made.offsets[rows] + 1);
     if (!made.bytes) abort();
     for (uint64_t row = 0; row < rows; row++)
@@ -95,21 +97,27 @@ static void drop(fp_sample *sample) {
 static uint64_t size_zero(uint64_t row) { return row * 0; }
 static uint64_t size_one(uint64_t row) { return row * 0 + 1; }
 static uint64_t size_short(uint64_t row) { return row * 7919 % 60; }
-static uint64_t size_mixed(uint64_t row) { return row % 97 == 5 ? row * 31 % 30000 : row * 7919 % 300; }
-static uint64_t size_edges(uint64_t row) { return row % 3 * PIECE + row / 3 % 3 - (row % 3 ? 1 : 0); }
+static uint64_t size_mixed(uint64_t row) {
+    return row % 97 == 5 ? row * 31 % 30000 : row * 7919 % 300;
+}
+static uint64_t size_edges(uint64_t row) {
+    return row % 3 * PIECE + row / 3 % 3 - (row % 3 ? 1 : 0);
+}
 static uint64_t size_huge(uint64_t row) { return row == 500 ? 3000000 : 20; }
 static uint64_t size_text(uint64_t row) { return 8 + row * 7919 % 37; }
 
 /* A column no larger than the cap is taken whole, whatever its rows. */
 static void test_everything(void) {
-    static uint64_t (*const sizes[])(uint64_t) = {size_one, size_short, size_mixed, size_edges, size_huge};
+    static uint64_t (*const sizes[])(uint64_t) = {size_one, size_short, size_mixed, size_edges,
+                                                  size_huge};
     for (size_t kind = 0; kind < sizeof sizes / sizeof sizes[0]; kind++)
         for (uint64_t rows = 1; rows < 3000; rows = rows * 3 + 1)
             for (int nulls = 0; nulls < 2; nulls++) {
                 struct column column = make_column(rows, sizes[kind], kind * 11);
                 uint8_t validity[500];
                 uint64_t state = rows, bytes;
-                for (size_t i = 0; i < sizeof validity; i++) validity[i] = (uint8_t)check_random(&state);
+                for (size_t i = 0; i < sizeof validity; i++)
+                    validity[i] = (uint8_t)check_random(&state);
                 if (nulls) column.rows.validity = validity, column.rows.validity_bit_offset = 13;
                 uint64_t sum = sum_of_column(&column.rows, &bytes);
                 fp_sample sample = draw(&column.rows, bytes + kind, rows);
@@ -210,7 +218,8 @@ static void test_fairness(void) {
     sample = draw(&column.rows, 500000, 7);
     uint64_t from_small = 0;
     for (uint64_t i = 0; i < sample.pieces; i++) from_small += sample.lengths[i] == 20 ? 20 : 0;
-    CHECK(from_small > 120000 && from_small < 280000); /* of 500,000; they are two fifths of the column */
+    CHECK(from_small > 120000 &&
+          from_small < 280000); /* of 500,000; they are two fifths of the column */
     drop(&sample);
     free_column(&column);
 }

@@ -38,8 +38,10 @@ static const fastpair_gpu_info l40s = {.name = "L40S",
                                        .shared_per_block = 99 << 10,
                                        .shared_reserved_per_block = 1024};
 
-static fp_column_shape shape_with(uint64_t shorter, uint64_t longer, uint32_t bits, uint32_t batch) {
-    fp_column_shape shape = {.code_bits = bits, .max_length = longer ? 16 : 8, .batch_codes = batch};
+static fp_column_shape shape_with(uint64_t shorter, uint64_t longer, uint32_t bits,
+                                  uint32_t batch) {
+    fp_column_shape shape = {
+        .code_bits = bits, .max_length = longer ? 16 : 8, .batch_codes = batch};
     shape.codes_by_length[3] = shorter;
     shape.codes_by_length[11] = longer;
     return shape;
@@ -117,8 +119,8 @@ static void test_selection(void) {
 
 /* A trained dictionary that fills its codes: so many slots with tokens longer than 4 and 8 bytes, of `largest` bytes at most in
  * 256 codes. */
-static fp_column_shape in_classes(uint32_t bits, uint32_t max_length, uint32_t above_4, uint32_t above_8,
-                                  uint32_t mean, uint32_t largest) {
+static fp_column_shape in_classes(uint32_t bits, uint32_t max_length, uint32_t above_4,
+                                  uint32_t above_8, uint32_t mean, uint32_t largest) {
     fp_column_shape shape = {.code_bits = bits,
                              .max_length = max_length,
                              .batch_codes = 256,
@@ -138,8 +140,8 @@ static const fp_kernel *choose(const fp_column_shape *shape, const fastpair_gpu_
 
 /* An assembled kernel for this code width, that has its tokens there. */
 static int is_assembled(const fp_kernel *kernel, const fp_column_shape *shape, fp_gpu_home home) {
-    return fp_kernel_is_assembled(kernel) && kernel->code_bits == shape->code_bits && kernel->home == home &&
-           kernel->max_token >= shape->max_length;
+    return fp_kernel_is_assembled(kernel) && kernel->code_bits == shape->code_bits &&
+           kernel->home == home && kernel->max_token >= shape->max_length;
 }
 
 static void test_assembled_choice(void) {
@@ -165,7 +167,8 @@ static void test_assembled_choice(void) {
     CHECK_EQ(choose(&one_length, &h100)->store_bytes, 8);
     one_length.codes_by_length[1] = 6;
     CHECK_EQ(choose(&one_length, &h100)->store_bytes, 4);
-    one_length.codes_by_length[3] = 12; /* few codes are no reason to take any length for the only one */
+    one_length.codes_by_length[3] =
+        12; /* few codes are no reason to take any length for the only one */
     CHECK_EQ(choose(&one_length, &h100)->store_bytes, 4);
     /* Too large for shared memory: the hot part there, or nothing. */
     for (uint32_t bits = 15; bits <= 16; bits++) {
@@ -231,14 +234,16 @@ static void test_assembled_devices(void) {
                     const fp_kernel *kernel = &fp_kernel_table()[i];
                     if (!fp_kernel_is_assembled(kernel)) continue;
                     fp_assembled_plan plan = fp_plan_assembled(kernel, &shape, gpus[g]);
-                    uint32_t warp =
-                        plan.staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
+                    uint32_t warp = plan.staging +
+                                    FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
                     CHECK(plan.warps <= kernel->threads / 32);
                     CHECK(!plan.warps || FP_GPU_BLOCK_SHARED(plan.image_bytes, plan.warps, warp) <=
                                              gpus[g]->shared_per_block);
                     CHECK(plan.warps == 0 ||
-                          plan.staging >= shape.largest_batch[kernel->codes_per_lane] + FP_GPU_LINE - 1);
-                    if (kernel->code_bits != bits || kernel->max_token < longest) CHECK_EQ(plan.warps, 0);
+                          plan.staging >=
+                              shape.largest_batch[kernel->codes_per_lane] + FP_GPU_LINE - 1);
+                    if (kernel->code_bits != bits || kernel->max_token < longest)
+                        CHECK_EQ(plan.warps, 0);
                 }
                 const fp_kernel *kernel = choose(&shape, gpus[g]);
                 if (!fp_kernel_is_assembled(kernel)) continue;

@@ -41,7 +41,8 @@ typedef struct rows_of_column {
 } rows_of_column;
 
 static rows_of_column generate(fp_tpch_column column, uint64_t size, uint64_t seed) {
-    rows_of_column made = {.bytes = malloc(size + FP_TPCH_MAX_ROW), .offsets = malloc((size / 4 + 2) * 8)};
+    rows_of_column made = {.bytes = malloc(size + FP_TPCH_MAX_ROW),
+                           .offsets = malloc((size / 4 + 2) * 8)};
     fp_tpch_gen generator;
     if (!made.bytes || !made.offsets || fp_tpch_init(&generator, seed, column)) abort();
     uint64_t at = 0, rows = 0;
@@ -63,7 +64,8 @@ static void measure(const bar *b, const rows_of_column *column, int full) {
     uint64_t size = 0;
     fastpair_error error;
     const char *name = fp_tpch_column_name(b->column);
-    if (!verify_ok(fastpair_compress(&column->rows, &options, &image, &size, &error), &error, name)) return;
+    if (!verify_ok(fastpair_compress(&column->rows, &options, &image, &size, &error), &error, name))
+        return;
     fastpair_column *opened = NULL;
     fastpair_column_info info = {.struct_size = sizeof info};
     verify_ok(fastpair_column_open(image, size, NULL, &opened, &error), &error, name);
@@ -73,10 +75,11 @@ static void measure(const bar *b, const rows_of_column *column, int full) {
     double bytes_per_code = (double)info.decoded_bytes / (double)info.codes;
     double share = (double)short_codes / (double)info.codes, in_use = (double)info.tokens_in_use;
     uint64_t coded = info.code_bytes + info.dictionary_bytes + info.sidecar_bytes;
-    printf("%-15s %s-%-2u %5.0f codes in use, %6.3f bytes per code, %5.1f %% of at most 8 bytes, ratio %.3f, "
+    printf("%-15s %s-%-2u %5.0f codes in use, %6.3f bytes per code, %5.1f %% of at most 8 bytes, "
+           "ratio %.3f, "
            "whole file %.3f\n",
-           name, b->codec == FASTPAIR_CODEC_FSST12 ? "fsst" : "onpair", b->bits, in_use, bytes_per_code,
-           100 * share, (double)info.decoded_bytes / (double)coded,
+           name, b->codec == FASTPAIR_CODEC_FSST12 ? "fsst" : "onpair", b->bits, in_use,
+           bytes_per_code, 100 * share, (double)info.decoded_bytes / (double)coded,
            (double)info.decoded_bytes / (double)size);
     CHECK_EQ(info.stored_chunks, 0);
     CHECK_EQ(info.dictionaries, 1);

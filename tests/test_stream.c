@@ -23,13 +23,15 @@ static int sink_write(void *context, const void *data, size_t size) {
 
 /* How a column is cut into appends: 0 whole, 1 row by row, else random pieces of up to `most` rows. */
 static fastpair_status write_column(sink_state *state, const shape *s,
-                                    const fastpair_compress_options *options, uint64_t most, uint64_t random,
-                                    fastpair_error *error) {
+                                    const fastpair_compress_options *options, uint64_t most,
+                                    uint64_t random, fastpair_error *error) {
     fastpair_sink sink = {sink_write, state};
     fastpair_writer *writer = NULL;
     fastpair_status status = fastpair_writer_open(&sink, options, &writer, error);
     for (uint64_t row = 0; status == FASTPAIR_OK && row < s->rows.rows;) {
-        uint64_t count = most == 0 ? s->rows.rows : most == 1 ? 1 : check_random(&random) % (most + 1);
+        uint64_t count = most == 0   ? s->rows.rows
+                         : most == 1 ? 1
+                                     : check_random(&random) % (most + 1);
         if (count > s->rows.rows - row) count = s->rows.rows - row;
         fastpair_rows piece = shape_slice(s, row, count);
         status = fastpair_writer_append(writer, &piece, error);
@@ -67,8 +69,8 @@ static void splits(uint64_t seed, uint32_t times) {
         for (int k = 0; k < 4; k++) {
             sink_state split = {.fail_at = UINT64_MAX};
             options.threads = (options.threads + 1) % 4;
-            if (verify_ok(write_column(&split, &s, &options, most[k], random + (uint64_t)k, &error), &error,
-                          s.name)) {
+            if (verify_ok(write_column(&split, &s, &options, most[k], random + (uint64_t)k, &error),
+                          &error, s.name)) {
                 int same = split.out.size == whole.out.size &&
                            !memcmp(split.out.data, whole.out.data, whole.out.size);
                 CHECK(same);
@@ -134,7 +136,8 @@ static void failing_sources(uint64_t seed) {
     uint8_t *image = NULL;
     uint64_t size = 0;
     fastpair_error error;
-    if (!verify_ok(fastpair_compress(&s.rows, &options, &image, &size, &error), &error, s.name)) return;
+    if (!verify_ok(fastpair_compress(&s.rows, &options, &image, &size, &error), &error, s.name))
+        return;
     for (uint64_t n = 0;; n++) {
         source_state state = {.from = {image, size, 0, 500}, .fail_at = n};
         fastpair_source source = {failing_read, &state};
@@ -146,8 +149,8 @@ static void failing_sources(uint64_t seed) {
         while (status == FASTPAIR_OK && !at_end) {
             status = fastpair_reader_next(reader, &rows, &at_end, &error);
             for (uint64_t i = 0; status == FASTPAIR_OK && i < rows.rows; i++, seen++)
-                wrong +=
-                    rows.offsets[i + 1] - rows.offsets[i] != s.out_offsets[seen + 1] - s.out_offsets[seen];
+                wrong += rows.offsets[i + 1] - rows.offsets[i] !=
+                         s.out_offsets[seen + 1] - s.out_offsets[seen];
         }
         CHECK_EQ(wrong, 0);
         if (status != FASTPAIR_OK && reader)
@@ -212,13 +215,14 @@ static void framing(void) {
             fastpair_writer *writer = NULL;
             fastpair_error error;
             verify_ok(fastpair_writer_open(&sink, NULL, &writer, &error), &error, "open");
-            verify_ok(fastpair_writer_set_framing(writer, '\t', changed ? !final : final, &error), &error,
-                      "framing");
+            verify_ok(fastpair_writer_set_framing(writer, '\t', changed ? !final : final, &error),
+                      &error, "framing");
             verify_ok(fastpair_writer_append(writer, &s.rows, &error), &error, "append");
             CHECK_EQ(fastpair_writer_set_framing(writer, '\n', final, &error),
                      FASTPAIR_ERROR_INVALID_ARGUMENT);
             if (changed)
-                verify_ok(fastpair_writer_set_framing(writer, '\t', final, &error), &error, "framing again");
+                verify_ok(fastpair_writer_set_framing(writer, '\t', final, &error), &error,
+                          "framing again");
             verify_ok(fastpair_writer_finish(writer, &error), &error, "finish");
             fastpair_writer_close(writer);
             verify_effort effort = {1, 1, 1, 0, 1};
@@ -229,14 +233,14 @@ static void framing(void) {
             verify_ok(fastpair_reader_open(&source, NULL, 1, &reader, &error), &error, "reader");
             int has = 0, final_seen = -1, at_end = 0;
             uint8_t separator = 0;
-            verify_ok(fastpair_reader_get_framing(reader, &has, &separator, &final_seen, &error), &error,
-                      "get_framing");
+            verify_ok(fastpair_reader_get_framing(reader, &has, &separator, &final_seen, &error),
+                      &error, "get_framing");
             CHECK(has == 1 && separator == '\t' && final_seen == 1);
             fastpair_rows rows;
-            while (!at_end &&
-                   verify_ok(fastpair_reader_next(reader, &rows, &at_end, &error), &error, "next")) {}
-            verify_ok(fastpair_reader_get_framing(reader, &has, &separator, &final_seen, &error), &error,
-                      "get_framing");
+            while (!at_end && verify_ok(fastpair_reader_next(reader, &rows, &at_end, &error),
+                                        &error, "next")) {}
+            verify_ok(fastpair_reader_get_framing(reader, &has, &separator, &final_seen, &error),
+                      &error, "get_framing");
             CHECK(has == 1 && separator == '\t' && final_seen == final);
             fastpair_reader_close(reader);
             free(state.out.data);
@@ -271,21 +275,23 @@ static void drift(uint64_t seed) {
         for (int i = 0; i < 4; i++)
             shape_make(&parts[i], kinds[i], seed, &(shape_options){.bytes = 4u << 20});
         fastpair_dictionary *first = NULL;
-        verify_ok(fastpair_dictionary_train(&parts[0].rows, &options, &first, &error), &error, "train");
+        verify_ok(fastpair_dictionary_train(&parts[0].rows, &options, &first, &error), &error,
+                  "train");
         verify_ok(fastpair_writer_open(&sinks[0], &options, &writers[0], &error), &error, "open");
         fastpair_compress_options given = {
             .struct_size = sizeof given, .chunk_bytes = 1u << 20, .dictionary = first};
         verify_ok(fastpair_writer_open(&sinks[1], &given, &writers[1], &error), &error, "open");
         for (int w = 0; w < 2; w++) {
             for (int i = 0; i < 4; i++)
-                verify_ok(fastpair_writer_append(writers[w], &parts[i].rows, &error), &error, "append");
+                verify_ok(fastpair_writer_append(writers[w], &parts[i].rows, &error), &error,
+                          "append");
             verify_ok(fastpair_writer_finish(writers[w], &error), &error, "finish");
             fastpair_writer_close(writers[w]);
         }
         fastpair_column *column = NULL;
         fastpair_column_info info = {.struct_size = sizeof info};
-        verify_ok(fastpair_column_open(adapted.out.data, adapted.out.size, NULL, &column, &error), &error,
-                  "open");
+        verify_ok(fastpair_column_open(adapted.out.data, adapted.out.size, NULL, &column, &error),
+                  &error, "open");
         verify_ok(fastpair_column_get_info(column, &info, &error), &error, "info");
         verify_ok(fastpair_column_validate(column, 1, &error), &error, "validate");
         CHECK(info.dictionaries >= 2);
@@ -297,8 +303,8 @@ static void drift(uint64_t seed) {
         for (int i = 0; i < 4; i++) { /* each part comes back from where it lies */
             guard bytes = guard_make(parts[i].out_size);
             fastpair_destination to = {bytes.data, bytes.size, NULL, 0, NULL, 0};
-            verify_ok(fastpair_column_decode(column, base, parts[i].rows.rows, &to, 2, &error), &error,
-                      "decode");
+            verify_ok(fastpair_column_decode(column, base, parts[i].rows.rows, &to, 2, &error),
+                      &error, "decode");
             CHECK(!memcmp(bytes.data, parts[i].out_bytes, bytes.size));
             base += parts[i].rows.rows;
             CHECK(guard_free(&bytes));

@@ -29,7 +29,8 @@ static void make_files(sample_file *files) {
                          {"stored", FASTPAIR_CODEC_STORED, 0, 0, 0, SHAPE_TINY_ROWS}};
     for (int i = 0; i < FILES; i++) {
         int coded = settings[i].codec != FASTPAIR_CODEC_STORED;
-        fastpair_compress_options options = {.struct_size = sizeof options, .codec = settings[i].codec};
+        fastpair_compress_options options = {.struct_size = sizeof options,
+                                             .codec = settings[i].codec};
         options.code_bits = settings[i].bits, options.max_token = settings[i].longest;
         options.hot_codes = settings[i].hot;
         options.chunk_bytes = coded ? 2000 : 300, options.batch_codes = coded ? 32 : 0;
@@ -38,8 +39,9 @@ static void make_files(sample_file *files) {
         shape_make(&s, settings[i].kind, 7,
                    &(shape_options){.bytes = coded ? 3500 : 500, .null_percent = 15});
         files[i].name = settings[i].name;
-        if (!verify_ok(fastpair_compress(&s.rows, &options, &files[i].image, &files[i].size, &error), &error,
-                       files[i].name))
+        if (!verify_ok(
+                fastpair_compress(&s.rows, &options, &files[i].image, &files[i].size, &error),
+                &error, files[i].name))
             exit(1);
         shape_free(&s);
         CHECK_EQ(forge_block(files[i].image, files[i].size, "FPDI", 0) != 0, coded);
@@ -98,8 +100,8 @@ static void flip_bits(const sample_file *file, uint32_t step) {
         if (status != FASTPAIR_OK && !is_pointer(file, byte, begin) &&
             (error.position < begin || error.position >= end)) {
             if (elsewhere++ < 3)
-                fprintf(stderr, "  %s, bit %llu: %s (position %llu)\n", file->name, (unsigned long long)bit,
-                        error.message, (unsigned long long)error.position);
+                fprintf(stderr, "  %s, bit %llu: %s (position %llu)\n", file->name,
+                        (unsigned long long)bit, error.message, (unsigned long long)error.position);
         }
         status = read_all(copy, file->size, &error);
         unread += status == FASTPAIR_OK;
@@ -121,14 +123,16 @@ static void exchange_sections(const sample_file *file, uint64_t *random) {
     forge_bytes *sections[PARTS_MOST_BLOCKS * PARTS_SECTIONS];
     uint32_t count = 0;
     for (uint32_t i = 0; i < p.count; i++)
-        for (uint32_t k = 0; k < p.blocks[i].section_count; k++) sections[count++] = &p.blocks[i].sections[k];
+        for (uint32_t k = 0; k < p.blocks[i].section_count; k++)
+            sections[count++] = &p.blocks[i].sections[k];
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = i; k < count; k++) {
             char what[100];
             forge_bytes kept = *sections[i];
             *sections[i] = *sections[k], *sections[k] = kept;
             forge_bytes image = parts_join(&p);
-            if (i == k) CHECK(image.size == file->size && !memcmp(image.data, file->image, image.size));
+            if (i == k)
+                CHECK(image.size == file->size && !memcmp(image.data, file->image, image.size));
             snprintf(what, sizeof what, "%s, sections %u and %u exchanged", file->name, i, k);
             probe_by_oracle(what, image.data, image.size, random);
             free(image.data);
@@ -173,16 +177,18 @@ static void enlarge_counts(const sample_file *file, uint64_t *random) {
         uint64_t block = forge_block(file->image, file->size, fields[i].kind, 0);
         if (!block) continue;
         uint64_t at = block + fields[i].at, old = forge_get(file->image + at, (int)fields[i].width);
-        const uint64_t values[] = {old + 1,    old * 2 + 1, old + 64,   1u << 16,   (1u << 28) + 1,
-                                   UINT32_MAX, 1ull << 32,  1ull << 40, 1ull << 61, UINT64_MAX - old};
+        const uint64_t values[] = {old + 1,        old * 2 + 1,     old + 64,   1u << 16,
+                                   (1u << 28) + 1, UINT32_MAX,      1ull << 32, 1ull << 40,
+                                   1ull << 61,     UINT64_MAX - old};
         for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
             char what[100];
             memcpy(copy, file->image, file->size);
             forge_put(copy + at, values[k], (int)fields[i].width);
             if (!memcmp(copy, file->image, file->size)) continue;
             forge_reseal(copy, file->size);
-            snprintf(what, sizeof what, "%s, %s field at %u: %llu -> %llu", file->name, fields[i].kind,
-                     fields[i].at, (unsigned long long)old, (unsigned long long)values[k]);
+            snprintf(what, sizeof what, "%s, %s field at %u: %llu -> %llu", file->name,
+                     fields[i].kind, fields[i].at, (unsigned long long)old,
+                     (unsigned long long)values[k]);
             probe_by_oracle(what, copy, file->size, random);
         }
     }
@@ -208,7 +214,8 @@ static void small_buffers(const sample_file *file, uint32_t times, uint64_t *ran
         CHECK_EQ(fastpair_column_open(copy, file->size, NULL, &column, NULL), FASTPAIR_OK);
         fastpair_column_info info = {.struct_size = sizeof info};
         CHECK_EQ(fastpair_column_get_info(column, &info, NULL), FASTPAIR_OK);
-        uint64_t room = check_random(random) % info.decoded_bytes, row = check_random(random) % info.rows;
+        uint64_t room = check_random(random) % info.decoded_bytes,
+                 row = check_random(random) % info.rows;
         guard bytes = guard_make(room), offsets = guard_make((info.rows + 1) * 4);
         fastpair_destination to = {bytes.data, room, offsets.data, 32, NULL, 0};
         fastpair_error error;

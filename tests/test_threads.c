@@ -24,9 +24,10 @@ static uint64_t decode_range(job *j, uint64_t *random, uint8_t *bytes, uint64_t 
              count = check_random(random) % (rows - first + 1);
     uint64_t size = s->out_offsets[first + count] - s->out_offsets[first], asked = 0, wrong = 0;
     fastpair_destination to = {bytes, size, offsets, 64, NULL, 0};
-    wrong += fastpair_column_rows_size(j->column, first, count, &asked, NULL) != FASTPAIR_OK || asked != size;
-    wrong += fastpair_column_decode(j->column, first, count, &to, 1 + check_random(random) % 3, NULL) !=
-             FASTPAIR_OK;
+    wrong += fastpair_column_rows_size(j->column, first, count, &asked, NULL) != FASTPAIR_OK ||
+             asked != size;
+    wrong += fastpair_column_decode(j->column, first, count, &to, 1 + check_random(random) % 3,
+                                    NULL) != FASTPAIR_OK;
     wrong += size && memcmp(bytes, s->out_bytes + s->out_offsets[first], size) != 0;
     wrong += offsets[count] != size;
     return wrong;
@@ -36,9 +37,10 @@ static uint64_t decode_single(job *j, uint64_t *random, uint8_t *bytes) {
     const shape *s = j->s;
     uint64_t row = check_random(random) % s->rows.rows, size = 0, wrong = 0;
     int is_null = -1;
+    wrong += fastpair_column_decode_row(j->column, row, bytes, s->out_size, &size, &is_null,
+                                        NULL) != FASTPAIR_OK;
     wrong +=
-        fastpair_column_decode_row(j->column, row, bytes, s->out_size, &size, &is_null, NULL) != FASTPAIR_OK;
-    wrong += size != s->out_offsets[row + 1] - s->out_offsets[row] || is_null == verify_valid(s, row);
+        size != s->out_offsets[row + 1] - s->out_offsets[row] || is_null == verify_valid(s, row);
     wrong += size && memcmp(bytes, s->out_bytes + s->out_offsets[row], size) != 0;
     return wrong;
 }
@@ -51,11 +53,12 @@ static uint64_t decode_listed(job *j, uint64_t *random, uint8_t *bytes, uint64_t
     }
     fastpair_destination to = {bytes, expected, offsets, 64, NULL, 0};
     if (expected > j->s->out_size) return 0;
-    wrong +=
-        fastpair_column_listed_size(j->column, listed, 40, &size, NULL) != FASTPAIR_OK || size != expected;
+    wrong += fastpair_column_listed_size(j->column, listed, 40, &size, NULL) != FASTPAIR_OK ||
+             size != expected;
     wrong += fastpair_column_decode_listed(j->column, listed, 40, &to, 1, NULL) != FASTPAIR_OK;
     for (int i = 0; i < 40 && !wrong; i++) {
-        uint64_t start = j->s->out_offsets[listed[i]], length = j->s->out_offsets[listed[i] + 1] - start;
+        uint64_t start = j->s->out_offsets[listed[i]],
+                 length = j->s->out_offsets[listed[i] + 1] - start;
         wrong += length && memcmp(bytes + offsets[i], j->s->out_bytes + start, length) != 0;
     }
     return wrong;
@@ -63,9 +66,11 @@ static uint64_t decode_listed(job *j, uint64_t *random, uint8_t *bytes, uint64_t
 
 /* A small column compressed with the shared dictionary. */
 static uint64_t compress_some(job *j, uint64_t *random) {
-    uint64_t first = check_random(random) % j->s->rows.rows, count = j->s->rows.rows - first, size = 0;
+    uint64_t first = check_random(random) % j->s->rows.rows, count = j->s->rows.rows - first,
+             size = 0;
     fastpair_rows rows = shape_slice(j->s, first, count < 50 ? count : 50);
-    fastpair_compress_options options = {.struct_size = sizeof options, .dictionary = j->dictionary};
+    fastpair_compress_options options = {.struct_size = sizeof options,
+                                         .dictionary = j->dictionary};
     uint8_t *image = NULL;
     uint64_t wrong = fastpair_compress(&rows, &options, &image, &size, NULL) != FASTPAIR_OK;
     fastpair_free(NULL, image);
@@ -80,7 +85,9 @@ static void *work(void *context) {
     fastpair_column_info info = {.struct_size = sizeof info};
     for (uint32_t i = 0; i < j->rounds; i++) {
         switch (check_random(&random) % 16) {
-        case 0: j->wrong += fastpair_column_validate(j->column, 1 + i % 2, NULL) != FASTPAIR_OK; break;
+        case 0:
+            j->wrong += fastpair_column_validate(j->column, 1 + i % 2, NULL) != FASTPAIR_OK;
+            break;
         case 1:
             j->wrong += fastpair_column_get_info(j->column, &info, NULL) != FASTPAIR_OK ||
                         info.rows != j->s->rows.rows;
@@ -130,7 +137,8 @@ static void shared_column(uint64_t seed, fastpair_codec codec, uint32_t bits, ui
 
 /* A column so large that decoding is cut into windows of an odd size, in chunks that no window ends with. Returns how many
  * codes it has. */
-static uint64_t many_windows(uint64_t seed, shape_kind kind, fastpair_codec codec, uint64_t column_bytes) {
+static uint64_t many_windows(uint64_t seed, shape_kind kind, fastpair_codec codec,
+                             uint64_t column_bytes) {
     shape s;
     shape_make(&s, kind, seed, &(shape_options){.bytes = column_bytes});
     fastpair_compress_options options = {.struct_size = sizeof options,
@@ -147,7 +155,8 @@ static uint64_t many_windows(uint64_t seed, shape_kind kind, fastpair_codec code
     for (uint32_t threads = 1; threads <= 5; threads += 2) {
         memset(bytes, 0xa5, s.out_size + 1);
         fastpair_destination to = {bytes, s.out_size, offsets, 64, NULL, 0};
-        verify_ok(fastpair_column_decode(column, 0, s.rows.rows, &to, threads, &error), &error, "decode");
+        verify_ok(fastpair_column_decode(column, 0, s.rows.rows, &to, threads, &error), &error,
+                  "decode");
         CHECK(!memcmp(bytes, s.out_bytes, s.out_size) && bytes[s.out_size] == 0xa5);
     }
     job j = {.column = column, .s = &s};
@@ -187,7 +196,8 @@ static void same_bytes(uint64_t seed, uint64_t column_bytes) {
                 uint8_t *image = NULL;
                 uint64_t size = 0;
                 fastpair_error error;
-                verify_ok(fastpair_compress(&s.rows, &options, &image, &size, &error), &error, s.name);
+                verify_ok(fastpair_compress(&s.rows, &options, &image, &size, &error), &error,
+                          s.name);
                 if (t == 0) {
                     first = image, first_size = size;
                     continue;

@@ -18,10 +18,11 @@ typedef struct result {
 #define CHECK(res, cond, ...) check((res), (cond), __FILE__, __LINE__, #cond, __VA_ARGS__)
 
 /* Checks that a measured value is within a relative tolerance of the expected one. */
-#define CHECK_NEAR(res, value, expected, tolerance, what)                                                    \
+#define CHECK_NEAR(res, value, expected, tolerance, what)                                          \
     check_near((res), (value), (expected), (tolerance), __FILE__, __LINE__, (what))
 
-static void check(result *res, int ok, const char *file, int line, const char *cond, const char *what) {
+static void check(result *res, int ok, const char *file, int line, const char *cond,
+                  const char *what) {
     res->checks++;
     res->failures += !ok;
     if (ok)
@@ -30,10 +31,11 @@ static void check(result *res, int ok, const char *file, int line, const char *c
         printf("FAIL %s:%d: %s: %s\n", file, line, what, cond);
 }
 
-static void check_near(result *res, double value, double expected, double tolerance, const char *file,
-                       int line, const char *what) {
+static void check_near(result *res, double value, double expected, double tolerance,
+                       const char *file, int line, const char *what) {
     char text[160];
-    snprintf(text, sizeof text, "%s: %.5g, expected %.5g +- %g%%", what, value, expected, 100 * tolerance);
+    snprintf(text, sizeof text, "%s: %.5g, expected %.5g +- %g%%", what, value, expected,
+             100 * tolerance);
     check(res, fabs(value - expected) <= tolerance * expected, file, line, "near", text);
 }
 
@@ -62,7 +64,8 @@ static uint64_t hash_rows(uint64_t seed, fp_tpch_column column, int rows, uint64
 }
 
 static void test_names(result *res) {
-    static const char *const names[] = {"l_comment", "ps_comment", "o_clerk", "c_address", "l_shipinstruct"};
+    static const char *const names[] = {"l_comment", "ps_comment", "o_clerk", "c_address",
+                                        "l_shipinstruct"};
     fp_tpch_column column = FP_TPCH_L_COMMENT;
     fp_tpch_gen gen;
     int good = 0;
@@ -76,7 +79,8 @@ static void test_names(result *res) {
     CHECK(res, fp_tpch_column_parse("L_COMMENT", &column) == -1, "names are case-sensitive");
     CHECK(res, fp_tpch_column_parse("", &column) == -1, "the empty name is no column");
     CHECK(res, column == FP_TPCH_O_CLERK, "a failed look-up leaves the result alone");
-    CHECK(res, fp_tpch_column_name((fp_tpch_column)FP_TPCH_COLUMN_COUNT) == NULL, "no name past the last");
+    CHECK(res, fp_tpch_column_name((fp_tpch_column)FP_TPCH_COLUMN_COUNT) == NULL,
+          "no name past the last");
     CHECK(res, fp_tpch_init(&gen, 1, (fp_tpch_column)FP_TPCH_COLUMN_COUNT) == -1,
           "no generator past the last");
     fp_tpch_destroy(&gen);
@@ -100,7 +104,8 @@ static void test_determinism(result *res) {
         CHECK(res, h == hash_rows(1, column, 20000, &again) && bytes == again, what);
         snprintf(what, sizeof what, "%s: seeds 0, 2 and 2^63 differ", fp_tpch_column_name(column));
         CHECK(res,
-              h != hash_rows(0, column, 20000, &other) && h != hash_rows(2, column, 20000, &other) &&
+              h != hash_rows(0, column, 20000, &other) &&
+                  h != hash_rows(2, column, 20000, &other) &&
                   h != hash_rows(UINT64_C(1) << 63, column, 20000, &other),
               what);
     }
@@ -151,7 +156,8 @@ static void test_lengths(result *res, fp_tpch_column column, size_t min, size_t 
 }
 
 static void test_address(result *res) {
-    static const char charset[] = "0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ,";
+    static const char charset[] =
+        "0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ,";
     int count[256] = {0}, total = 0, allowed = 0, even = 1;
     char row[FP_TPCH_MAX_ROW];
     fp_tpch_gen gen;
@@ -198,7 +204,8 @@ static void test_clerk(result *res) {
 }
 
 static void test_shipinstruct(result *res) {
-    static const char *const all[] = {"DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"};
+    static const char *const all[] = {"DELIVER IN PERSON", "COLLECT COD", "NONE",
+                                      "TAKE BACK RETURN"};
     enum { ROWS = 100000 };
     char row[FP_TPCH_MAX_ROW];
     int count[4] = {0};
@@ -206,10 +213,12 @@ static void test_shipinstruct(result *res) {
     if (!start(res, &gen, 5, FP_TPCH_L_SHIPINSTRUCT)) return;
     for (int i = 0; i < ROWS; i++) {
         size_t size = fp_tpch_next(&gen, row);
-        for (int k = 0; k < 4; k++) count[k] += size == strlen(all[k]) && memcmp(row, all[k], size) == 0;
+        for (int k = 0; k < 4; k++)
+            count[k] += size == strlen(all[k]) && memcmp(row, all[k], size) == 0;
     }
     fp_tpch_destroy(&gen);
-    CHECK(res, count[0] + count[1] + count[2] + count[3] == ROWS, "l_shipinstruct: only the four strings");
+    CHECK(res, count[0] + count[1] + count[2] + count[3] == ROWS,
+          "l_shipinstruct: only the four strings");
     for (int k = 0; k < 4; k++) CHECK_NEAR(res, count[k], ROWS / 4.0, 0.03, all[k]);
 }
 

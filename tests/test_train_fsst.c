@@ -91,8 +91,8 @@ static void check_promises(const fp_tokens *tokens, int hot) {
         fp_room_take(&room, length);
         for (uint32_t i = length; i < 16; i++) wrong += tokens->bytes[id][i] != 0;
         for (uint32_t other = 256; other < id; other++)
-            wrong +=
-                tokens->lengths[other] == length && memcmp(tokens->bytes[other], tokens->bytes[id], 8) == 0;
+            wrong += tokens->lengths[other] == length &&
+                     memcmp(tokens->bytes[other], tokens->bytes[id], 8) == 0;
     }
     CHECK_EQ(wrong, 0);
 }
@@ -146,7 +146,8 @@ static void gain(naive_choice *choices, uint32_t *count, const uint8_t *bytes, u
     naive_choice wanted = {.length = length};
     memcpy(wanted.bytes, bytes, length);
     uint32_t i = 0;
-    while (i < *count && (choices[i].length != length || memcmp(choices[i].bytes, wanted.bytes, 8))) i++;
+    while (i < *count && (choices[i].length != length || memcmp(choices[i].bytes, wanted.bytes, 8)))
+        i++;
     if (i == *count) choices[(*count)++] = wanted;
     choices[i].gain += times * length;
 }
@@ -179,7 +180,8 @@ static void naive_train(const fp_sample *sample, int hot, fp_tokens *tokens) {
                 left -= tokens->lengths[id];
             }
         for (uint32_t id = 256; id < tokens->count; id++)
-            if (counts[id]) gain(choices, &choice_count, tokens->bytes[id], tokens->lengths[id], counts[id]);
+            if (counts[id])
+                gain(choices, &choice_count, tokens->bytes[id], tokens->lengths[id], counts[id]);
         for (uint32_t i = 0; i < pair_count; i++) {
             uint32_t first = pairs[i] >> 16, second = pairs[i] & 0xffff, times = 0, seen = 0;
             for (uint32_t k = 0; k < pair_count; k++) {
@@ -190,8 +192,8 @@ static void naive_train(const fp_sample *sample, int hot, fp_tokens *tokens) {
             uint8_t bytes[32];
             memcpy(bytes, tokens->bytes[first], 16);
             memcpy(bytes + tokens->lengths[first], tokens->bytes[second], 16);
-            gain(choices, &choice_count, bytes, (uint32_t)tokens->lengths[first] + tokens->lengths[second],
-                 times);
+            gain(choices, &choice_count, bytes,
+                 (uint32_t)tokens->lengths[first] + tokens->lengths[second], times);
         }
         qsort(choices, choice_count, sizeof *choices, compare_choices);
         fp_room room = fp_room_for(12, 8, hot);

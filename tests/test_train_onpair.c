@@ -28,7 +28,8 @@ static void check_matches(const fp_trie *trie, uint64_t *state, uint32_t letters
             memcpy(text, trie->tokens->bytes[id], trie->tokens->lengths[id]);
         }
         uint64_t left = 1 + check_random(state) % 20;
-        fp_match found = fp_trie_match(trie, text, left), expected = naive_match(trie->tokens, text, left);
+        fp_match found = fp_trie_match(trie, text, left),
+                 expected = naive_match(trie->tokens, text, left);
         CHECK_EQ(found.length, expected.length);
         CHECK_EQ(found.id, expected.id);
     }
@@ -46,7 +47,8 @@ static void test_trie(uint64_t seed) {
             uint8_t bytes[16] = {0};
             uint32_t length = 2 + (uint32_t)(check_random(&state) % 15), before = tokens.count;
             uint32_t shared = (uint32_t)(check_random(&state) % tokens.count);
-            for (uint32_t i = 0; i < length; i++) bytes[i] = (uint8_t)(check_random(&state) % letters[kind]);
+            for (uint32_t i = 0; i < length; i++)
+                bytes[i] = (uint8_t)(check_random(&state) % letters[kind]);
             if (added & 1) /* go on from another token's bytes */
                 memcpy(bytes, tokens.bytes[shared],
                        tokens.lengths[shared] < length ? tokens.lengths[shared] : length);
@@ -80,7 +82,8 @@ static void check_tokens(const fp_tokens *tokens, uint32_t code_bits, uint32_t m
     if (!sorted) abort();
     for (uint32_t id = 0; id < tokens->count; id++) {
         uint32_t length = tokens->lengths[id];
-        if (id < 256 ? length != 1 || tokens->bytes[id][0] != id : length < 2 || length > max_token) wrong++;
+        if (id < 256 ? length != 1 || tokens->bytes[id][0] != id : length < 2 || length > max_token)
+            wrong++;
         for (uint32_t i = length; i < 16; i++) wrong += tokens->bytes[id][i] != 0;
         in_class[length <= 16 ? length : 0]++;
         memcpy(sorted[id], tokens->bytes[id], 16);
@@ -112,7 +115,8 @@ static fp_sample sample_of(const uint8_t *bytes, uint64_t size, uint32_t row) {
 
 static fp_tokens train(const fp_sample *sample, uint32_t code_bits, uint32_t max_token, int hot) {
     fp_tokens tokens;
-    CHECK_EQ(fp_train_onpair(sample, code_bits, max_token, hot, &plain, &tokens, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_train_onpair(sample, code_bits, max_token, hot, &plain, &tokens, NULL),
+             FASTPAIR_OK);
     check_tokens(&tokens, code_bits, max_token, hot);
     return tokens;
 }
@@ -135,9 +139,11 @@ static void test_small(uint64_t seed) {
     uint64_t state = seed;
     for (uint64_t size = 1; size < sizeof bytes; size += 1 + size / 7)
         for (uint32_t letters = 1; letters <= 256; letters = letters * 4) {
-            for (uint64_t i = 0; i < size; i++) bytes[i] = (uint8_t)(check_random(&state) % letters);
+            for (uint64_t i = 0; i < size; i++)
+                bytes[i] = (uint8_t)(check_random(&state) % letters);
             fp_sample sample = sample_of(bytes, size, 1 + (uint32_t)(check_random(&state) % 100));
-            fp_tokens tokens = train(&sample, 9 + (uint32_t)(size % 8), size & 1 ? 16 : 8, size & 2 ? 1 : 0);
+            fp_tokens tokens =
+                train(&sample, 9 + (uint32_t)(size % 8), size & 1 ? 16 : 8, size & 2 ? 1 : 0);
             CHECK(tokens.count - 256 <= size);
             fp_tokens_free(&tokens, &plain);
             drop(&sample);
@@ -220,14 +226,16 @@ static void test_figures(void) {
     };
     for (size_t i = 0; i < sizeof bars / sizeof bars[0]; i++) {
         fp_sample sample = generate(bars[i].column, bars[i].size);
-        fp_tokens tokens = train(&sample, bars[i].bits, 16, 0), again = train(&sample, bars[i].bits, 16, 0);
+        fp_tokens tokens = train(&sample, bars[i].bits, 16, 0),
+                  again = train(&sample, bars[i].bits, 16, 0);
         CHECK_EQ(tokens.count, again.count);
         CHECK(!memcmp(tokens.bytes, again.bytes, tokens.count * sizeof *tokens.bytes));
         CHECK(!memcmp(tokens.lengths, again.lengths, tokens.count));
         uint32_t used;
         double bytes_per_code = parse(&sample, &tokens, &used);
-        printf("%s, %u bits: %u tokens, %u used, %.3f bytes per code\n", fp_tpch_column_name(bars[i].column),
-               bars[i].bits, tokens.count, used, bytes_per_code);
+        printf("%s, %u bits: %u tokens, %u used, %.3f bytes per code\n",
+               fp_tpch_column_name(bars[i].column), bars[i].bits, tokens.count, used,
+               bytes_per_code);
         CHECK(bytes_per_code >= bars[i].bytes_per_code);
         CHECK(used >= bars[i].least_used);
         fp_tokens_free(&tokens, &plain);
@@ -264,9 +272,11 @@ static void test_widths(uint64_t seed) {
  * also need the most nodes a token can. */
 static void test_distinct(uint64_t seed) {
     enum { STRINGS = 1000, TIMES = 80 };
-    uint8_t(*strings)[16] = malloc(STRINGS * sizeof *strings), *bytes = malloc(STRINGS * TIMES * 16);
+    uint8_t(*strings)[16] = malloc(STRINGS * sizeof *strings),
+    *bytes = malloc(STRINGS * TIMES * 16);
     if (!strings || !bytes) abort();
-    for (uint32_t i = 0; i < STRINGS * 16; i++) strings[i / 16][i % 16] = (uint8_t)check_random(&seed);
+    for (uint32_t i = 0; i < STRINGS * 16; i++)
+        strings[i / 16][i % 16] = (uint8_t)check_random(&seed);
     for (uint32_t i = 0; i < STRINGS * TIMES; i++)
         memcpy(bytes + 16 * i, strings[check_random(&seed) % STRINGS], 16);
     fp_sample sample = sample_of(bytes, STRINGS * TIMES * 16, 16);
@@ -295,7 +305,8 @@ static void test_allocation(void) {
         fastpair_error error;
         counting_start(&count);
         count.fail_at = n;
-        CHECK_EQ(fp_train_onpair(&sample, 12, 16, 0, &hooks, &tokens, &error), FASTPAIR_ERROR_OUT_OF_MEMORY);
+        CHECK_EQ(fp_train_onpair(&sample, 12, 16, 0, &hooks, &tokens, &error),
+                 FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(error.status, FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK(!tokens.bytes && !tokens.lengths);
         CHECK_EQ(count.live, 0);

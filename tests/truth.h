@@ -36,7 +36,8 @@ static inline uint32_t add_dictionary(truth *t, uint32_t tokens, uint64_t *rando
     const char *list[MOST_TOKENS];
     for (uint32_t i = 0; i < tokens; i++) {
         uint32_t length = 1 + (uint32_t)(check_random(random) % 16);
-        for (uint32_t j = 0; j < length; j++) truth_text[i][j] = (char)(33 + check_random(random) % 90);
+        for (uint32_t j = 0; j < length; j++)
+            truth_text[i][j] = (char)(33 + check_random(random) % 90);
         truth_text[i][length] = 0;
         list[i] = truth_text[i];
     }
@@ -47,15 +48,17 @@ static inline uint32_t add_dictionary(truth *t, uint32_t tokens, uint64_t *rando
 }
 
 /* A chunk of random rows with the last dictionary, which has `tokens` tokens; 0 tokens: stored. */
-static inline void add_chunk(truth *t, uint64_t rows, uint32_t tokens, uint32_t bits, uint32_t batch,
-                             uint32_t longest_row, uint32_t null_percent, uint64_t *random) {
+static inline void add_chunk(truth *t, uint64_t rows, uint32_t tokens, uint32_t bits,
+                             uint32_t batch, uint32_t longest_row, uint32_t null_percent,
+                             uint64_t *random) {
     uint64_t codes_size = 0, first_byte = t->size, nulls = t->nulls;
     uint32_t *codes = NULL, *lengths = malloc(rows * sizeof *lengths);
     uint8_t length_of[MOST_TOKENS], *valid = malloc(rows);
     for (uint32_t i = 0; i < tokens; i++) length_of[i] = (uint8_t)strlen(truth_text[i]);
     for (uint64_t row = 0; row < rows; row++) {
         valid[row] = check_random(random) % 100 >= null_percent;
-        uint64_t pieces = valid[row] ? check_random(random) % (longest_row + 1) : 0, before = t->size;
+        uint64_t pieces = valid[row] ? check_random(random) % (longest_row + 1) : 0,
+                 before = t->size;
         t->bytes = room(t->bytes, t->size, pieces * 16, 1);
         t->offsets = room(t->offsets, t->rows + 1, 1, sizeof *t->offsets);
         t->valid = room(t->valid, t->rows, 1, 1);
@@ -81,7 +84,8 @@ static inline void add_chunk(truth *t, uint64_t rows, uint32_t tokens, uint32_t 
         c.nulls = t->nulls - nulls;
         if ((c.has_validity = c.nulls != 0)) {
             forge_append(&c.sections[FORGE_VALIDITY], NULL, (rows + 7) / 8);
-            for (uint64_t i = 0; i < rows; i++) forge_bits(c.sections[FORGE_VALIDITY].data, i, 1, valid[i]);
+            for (uint64_t i = 0; i < rows; i++)
+                forge_bits(c.sections[FORGE_VALIDITY].data, i, 1, valid[i]);
         }
     }
     forge_add_chunk(&t->image, &c);
@@ -103,20 +107,22 @@ static inline void truth_free(truth *t) {
 }
 
 /* Everything at once: at least `bytes` decoded bytes, in up to 16 * `scale` rows a chunk. */
-static inline truth make_mixed(uint64_t bytes, uint64_t scale, uint32_t alignment, uint64_t *random) {
+static inline truth make_mixed(uint64_t bytes, uint64_t scale, uint32_t alignment,
+                               uint64_t *random) {
     truth t;
     truth_begin(&t, alignment, 1);
     static const uint32_t batches[4] = {32, 256, 1024, 96}, tokens[4] = {1, 300, 9, 64};
     for (int i = 0; t.size < bytes || i < 4; i++) {
         uint32_t bits = add_dictionary(&t, tokens[i % 4], random);
-        add_chunk(&t, 1 + check_random(random) % (2 * scale), tokens[i % 4], bits, batches[i % 4], 9, 0,
-                  random);
-        add_chunk(&t, 1 + check_random(random) % (scale / 8), tokens[i % 4], bits, 1024, (uint32_t)scale * 15,
-                  20, random);
+        add_chunk(&t, 1 + check_random(random) % (2 * scale), tokens[i % 4], bits, batches[i % 4],
+                  9, 0, random);
+        add_chunk(&t, 1 + check_random(random) % (scale / 8), tokens[i % 4], bits, 1024,
+                  (uint32_t)scale * 15, 20, random);
         add_chunk(&t, 1 + check_random(random) % scale, 0, 0, 0, 20, 30, random); /* stored */
         add_chunk(&t, 1 + check_random(random) % (3 * scale), 0, 0, 0, 0, 50,
                   random); /* empty and null rows only */
-        add_chunk(&t, 1 + check_random(random) % (16 * scale), tokens[i % 4], bits, 32, 3, 10, random);
+        add_chunk(&t, 1 + check_random(random) % (16 * scale), tokens[i % 4], bits, 32, 3, 10,
+                  random);
     }
     forge_finish(&t.image);
     return t;
@@ -161,7 +167,8 @@ static inline fastpair_status stream(drip *from, const truth *t, uint32_t thread
         status = fastpair_reader_next(reader, &got, &at_end, error);
         if (status) {
             fastpair_error again;
-            CHECK_EQ(fastpair_reader_next(reader, &got, &at_end, &again), status); /* it stays failed */
+            CHECK_EQ(fastpair_reader_next(reader, &got, &at_end, &again),
+                     status); /* it stays failed */
             CHECK(!strcmp(error->message, again.message));
             break;
         }

@@ -35,7 +35,8 @@ static inline uint32_t verify_scaled(uint32_t full) {
     return count < 1 ? 1 : (uint32_t)count;
 }
 
-static inline void verify_note(unsigned long long failed_before, const char *name, const char *what) {
+static inline void verify_note(unsigned long long failed_before, const char *name,
+                               const char *what) {
     if (check_failed != failed_before) fprintf(stderr, "  ^ %s: %s\n", what, name);
 }
 
@@ -43,8 +44,8 @@ static inline void verify_note(unsigned long long failed_before, const char *nam
 static inline int verify_ok(fastpair_status status, const fastpair_error *error, const char *what) {
     CHECK_EQ(status, FASTPAIR_OK);
     if (status != FASTPAIR_OK)
-        fprintf(stderr, "  ^ %s: %s (status %d, position %llu)\n", what, error->message, (int)error->status,
-                (unsigned long long)error->position);
+        fprintf(stderr, "  ^ %s: %s (status %d, position %llu)\n", what, error->message,
+                (int)error->status, (unsigned long long)error->position);
     return status == FASTPAIR_OK;
 }
 
@@ -53,9 +54,9 @@ static inline int verify_valid(const shape *s, uint64_t row) {
 }
 
 /* Decoded offsets and validity against the shape; row i of the destination is row of(i) of the shape. */
-static inline void verify_rows(const shape *s, const uint64_t *listed, uint64_t first, uint64_t count,
-                               const void *bytes, const void *offsets, uint32_t offset_bits,
-                               const uint8_t *validity, uint64_t nulls) {
+static inline void verify_rows(const shape *s, const uint64_t *listed, uint64_t first,
+                               uint64_t count, const void *bytes, const void *offsets,
+                               uint32_t offset_bits, const uint8_t *validity, uint64_t nulls) {
     uint64_t wrong = 0, at = 0, nulls_expected = 0;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t row = listed ? listed[i] : first + i, start = s->out_offsets[row];
@@ -75,16 +76,17 @@ static inline void verify_rows(const shape *s, const uint64_t *listed, uint64_t 
 }
 
 /* Decodes a range (listed NULL) or listed rows into guarded buffers and compares. */
-static inline void verify_decode(const fastpair_column *column, const shape *s, const uint64_t *listed,
-                                 uint64_t first, uint64_t count, uint32_t offset_bits, int with_validity,
-                                 uint32_t threads) {
+static inline void verify_decode(const fastpair_column *column, const shape *s,
+                                 const uint64_t *listed, uint64_t first, uint64_t count,
+                                 uint32_t offset_bits, int with_validity, uint32_t threads) {
     fastpair_error error;
     uint64_t size = UINT64_MAX, expected = 0;
     for (uint64_t i = 0; listed && i < count; i++)
         expected += s->out_offsets[listed[i] + 1] - s->out_offsets[listed[i]];
     if (!listed) expected = s->out_offsets[first + count] - s->out_offsets[first];
-    fastpair_status status = listed ? fastpair_column_listed_size(column, listed, count, &size, &error)
-                                    : fastpair_column_rows_size(column, first, count, &size, &error);
+    fastpair_status status = listed
+                                 ? fastpair_column_listed_size(column, listed, count, &size, &error)
+                                 : fastpair_column_rows_size(column, first, count, &size, &error);
     if (!verify_ok(status, &error, "size")) return;
     CHECK_EQ(size, expected);
     if (size != expected) return;
@@ -96,7 +98,8 @@ static inline void verify_decode(const fastpair_column *column, const shape *s, 
     status = listed ? fastpair_column_decode_listed(column, listed, count, &to, threads, &error)
                     : fastpair_column_decode(column, first, count, &to, threads, &error);
     if (verify_ok(status, &error, "decode"))
-        verify_rows(s, listed, first, count, bytes.data, offsets.data, offset_bits, to.validity, to.nulls);
+        verify_rows(s, listed, first, count, bytes.data, offsets.data, offset_bits, to.validity,
+                    to.nulls);
     CHECK(guard_free(&bytes));
     CHECK(guard_free(&offsets));
     CHECK(guard_free(&validity));
@@ -117,7 +120,8 @@ static inline void verify_single(const fastpair_column *column, const shape *s, 
     if (length) {
         size = UINT64_MAX;
         memset(bytes.data, 0x77, length - 1);
-        status = fastpair_column_decode_row(column, row, bytes.data, length - 1, &size, NULL, &error);
+        status =
+            fastpair_column_decode_row(column, row, bytes.data, length - 1, &size, NULL, &error);
         CHECK_EQ(status, FASTPAIR_ERROR_BUFFER_TOO_SMALL);
         CHECK_EQ(size, length);
         int touched = 0;
@@ -152,13 +156,15 @@ static inline void verify_reader(const uint8_t *image, uint64_t size, const shap
     fastpair_source source = {verify_read, &from};
     fastpair_reader *reader = NULL;
     fastpair_error error;
-    if (!verify_ok(fastpair_reader_open(&source, NULL, threads, &reader, &error), &error, "reader_open"))
+    if (!verify_ok(fastpair_reader_open(&source, NULL, threads, &reader, &error), &error,
+                   "reader_open"))
         return;
     uint64_t row = 0, wrong = 0;
     for (;;) {
         fastpair_rows got;
         int at_end = -1;
-        if (!verify_ok(fastpair_reader_next(reader, &got, &at_end, &error), &error, "reader_next")) break;
+        if (!verify_ok(fastpair_reader_next(reader, &got, &at_end, &error), &error, "reader_next"))
+            break;
         if (at_end) {
             CHECK_EQ(got.rows, 0);
             break;
@@ -184,11 +190,13 @@ static inline void verify_reader(const uint8_t *image, uint64_t size, const shap
 
 /* ---------------------------------------------------------------- oracle and info */
 
-static inline void verify_oracle(const uint8_t *image, uint64_t size, const shape *s, oracle_column *oracle) {
+static inline void verify_oracle(const uint8_t *image, uint64_t size, const shape *s,
+                                 oracle_column *oracle) {
     int good = oracle_decode(image, size, oracle);
     CHECK(good);
     if (!good) {
-        fprintf(stderr, "  ^ the oracle says: %s at %llu\n", oracle->why, (unsigned long long)oracle->where);
+        fprintf(stderr, "  ^ the oracle says: %s at %llu\n", oracle->why,
+                (unsigned long long)oracle->where);
         return;
     }
     CHECK(!oracle->gaps_not_zero);
@@ -207,7 +215,8 @@ static inline void verify_oracle(const uint8_t *image, uint64_t size, const shap
     CHECK_EQ(wrong, 0);
 }
 
-static inline void verify_info(const fastpair_column *column, const oracle_column *oracle, uint64_t size) {
+static inline void verify_info(const fastpair_column *column, const oracle_column *oracle,
+                               uint64_t size) {
     fastpair_error error;
     fastpair_column_info info = {.struct_size = sizeof info};
     if (!verify_ok(fastpair_column_get_info(column, &info, &error), &error, "get_info")) return;
@@ -243,19 +252,21 @@ static inline uint64_t verify_below(verify_effort *effort, uint64_t bound) {
     return bound ? check_random(&effort->random) % bound : 0;
 }
 
-static inline void verify_column(const fastpair_column *column, const shape *s, verify_effort *effort) {
+static inline void verify_column(const fastpair_column *column, const shape *s,
+                                 verify_effort *effort) {
     static const uint32_t widths[] = {0, 32, 64};
     uint64_t rows = s->rows.rows;
     fastpair_error error;
     verify_decode(column, s, NULL, 0, rows, 32, 1, 1);
     verify_decode(column, s, NULL, 0, rows, 64, 0, 1 + (uint32_t)verify_below(effort, 4));
-    verify_ok(fastpair_column_validate(column, 1 + (uint32_t)verify_below(effort, 4), &error), &error,
-              "validate");
+    verify_ok(fastpair_column_validate(column, 1 + (uint32_t)verify_below(effort, 4), &error),
+              &error, "validate");
     for (uint32_t i = 0; i < effort->ranges; i++) {
         uint64_t first = verify_below(effort, rows + 1), most = rows - first;
         if (i % 2 && most > 600) most = 600; /* short ranges as well as long ones */
-        verify_decode(column, s, NULL, first, verify_below(effort, most + 1), widths[verify_below(effort, 3)],
-                      (int)verify_below(effort, 2), (uint32_t)verify_below(effort, 4));
+        verify_decode(column, s, NULL, first, verify_below(effort, most + 1),
+                      widths[verify_below(effort, 3)], (int)verify_below(effort, 2),
+                      (uint32_t)verify_below(effort, 4));
     }
     for (uint32_t i = 0; rows && i < effort->singles; i++) {
         uint64_t row = i == 0 ? rows - 1 : verify_below(effort, rows);
@@ -263,19 +274,22 @@ static inline void verify_column(const fastpair_column *column, const shape *s, 
     }
     for (uint32_t i = 0; i < effort->lists; i++) {
         static const uint64_t most[] = {300, 20, 12000}; /* long lists are cut into pieces */
-        uint64_t count = rows ? verify_below(effort, rows < 4096 ? most[i % 2] : most[(i + 2) % 3]) : 0;
+        uint64_t count =
+            rows ? verify_below(effort, rows < 4096 ? most[i % 2] : most[(i + 2) % 3]) : 0;
         uint64_t ascending = verify_below(effort, 2);
         guard listed = guard_make(count * 8);
         uint64_t *list = (uint64_t *)(void *)listed.data;
         for (uint64_t k = 0; k < count; k++)
-            list[k] = ascending ? k * (rows - 1) / count : verify_below(effort, rows); /* repeats in both */
+            list[k] = ascending ? k * (rows - 1) / count
+                                : verify_below(effort, rows); /* repeats in both */
         verify_decode(column, s, list, 0, count, widths[verify_below(effort, 3)],
                       (int)verify_below(effort, 2), (uint32_t)verify_below(effort, 4));
         guard_free(&listed);
     }
 }
 
-static inline void verify_image(const uint8_t *image, uint64_t size, const shape *s, verify_effort *effort) {
+static inline void verify_image(const uint8_t *image, uint64_t size, const shape *s,
+                                verify_effort *effort) {
     unsigned long long before = check_failed;
     fastpair_error error;
     oracle_column oracle;

@@ -12,9 +12,10 @@
 #define SMALL_CHUNK (256u << 10)
 #define SMALL_GAP   (16u << 10)
 
-#define NULL_ARGUMENT(condition, names)                                                                      \
-    if (condition)                                                                                           \
-    return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION, names " must not be NULL")
+#define NULL_ARGUMENT(condition, names)                                                            \
+    if (condition)                                                                                 \
+    return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,                   \
+                   names " must not be NULL")
 
 void fastpair_gpu_batch_free(fastpair_gpu_batch *batch) {
     if (!batch) return;
@@ -38,15 +39,16 @@ typedef struct dict_index {
 static int same_dict(const fp_column_dict *one, const fp_column_dict *other) {
     const fp_dict *a = &one->dict, *b = &other->dict;
     if (one->checksum != other->checksum) return 0;
-    return a == b ||
-           (a->code_bits == b->code_bits && a->code_slots == b->code_slots && a->run_count == b->run_count &&
-            a->bytes_size == b->bytes_size && a->class_shift == b->class_shift &&
-            a->hot_slots == b->hot_slots && memcmp(a->runs, b->runs, a->run_count * sizeof *a->runs) == 0 &&
-            memcmp(a->bytes, b->bytes, (size_t)a->bytes_size) == 0);
+    return a == b || (a->code_bits == b->code_bits && a->code_slots == b->code_slots &&
+                      a->run_count == b->run_count && a->bytes_size == b->bytes_size &&
+                      a->class_shift == b->class_shift && a->hot_slots == b->hot_slots &&
+                      memcmp(a->runs, b->runs, a->run_count * sizeof *a->runs) == 0 &&
+                      memcmp(a->bytes, b->bytes, (size_t)a->bytes_size) == 0);
 }
 
 /* The number of a dictionary among the distinct ones; adds it if it is new. The same block bytes are the same dictionary. */
-static uint32_t dict_number(fastpair_gpu_batch *batch, dict_index *index, const fp_column_dict *wanted) {
+static uint32_t dict_number(fastpair_gpu_batch *batch, dict_index *index,
+                            const fp_column_dict *wanted) {
     uint64_t at = wanted->checksum & index->mask;
     for (uint32_t entry; (entry = index->entries[at]); at = (at + 1) & index->mask)
         if (same_dict(batch->dicts[entry - 1], wanted)) return entry - 1;
@@ -75,9 +77,11 @@ static void collect(fastpair_gpu_batch *batch, const fastpair_column *const *col
             const fp_chunk *chunk = &column->chunks[i];
             fp_batch_chunk *placed = &batch->chunks[next];
             *placed = (fp_batch_chunk){.chunk = chunk, .block = column->image + chunk->position};
-            if (device_images && device_images[c]) placed->on_device = device_images[c] + chunk->position;
+            if (device_images && device_images[c])
+                placed->on_device = device_images[c] + chunk->position;
             const fp_section *first = &chunk->sections[FP_SECTION_CODES];
-            const fp_section *last = &chunk->sections[FP_SECTION_LENGTHS]; /* never empty: a chunk has rows */
+            const fp_section *last =
+                &chunk->sections[FP_SECTION_LENGTHS]; /* never empty: a chunk has rows */
             placed->first_section = first->size ? first->offset : last->offset;
             placed->section_bytes = last->offset + last->size - placed->first_section;
             if (!chunk->coded) continue;
@@ -96,22 +100,25 @@ static uint64_t distance_if_joined(const fp_batch_chunk *before, const fp_batch_
     int is_next = before->block + before->chunk->block_bytes == placed->block;
     int are_small = before->section_bytes < SMALL_CHUNK && placed->section_bytes < SMALL_CHUNK;
     int are_close = distance - before->section_bytes < SMALL_GAP;
-    return is_next && are_small && are_close && !before->on_device && !placed->on_device ? distance : 0;
+    return is_next && are_small && are_close && !before->on_device && !placed->on_device ? distance
+                                                                                         : 0;
 }
 
 /* Gives everything its device offset. */
 static void place(fastpair_gpu_batch *batch, int regenerate) {
     uint64_t offset = fp_device_align(batch->chunk_count * sizeof(fp_gpu_chunk));
     batch->dict_table = offset;
-    offset = fp_groups_place(batch, fp_device_align(offset + batch->dict_count * sizeof(fp_gpu_dict)));
+    offset =
+        fp_groups_place(batch, fp_device_align(offset + batch->dict_count * sizeof(fp_gpu_dict)));
     batch->table_bytes = offset;
     for (uint64_t i = 0; i < batch->chunk_count; i++) {
         fp_batch_chunk *placed = &batch->chunks[i];
         const fp_kernel *kernel = fp_chunk_kernel(batch, i);
         if (!fp_makes_positions(placed->chunk, kernel, regenerate)) continue;
         placed->positions = offset;
-        offset = fp_device_align(offset + fp_kernel_batches(placed->chunk->codes, kernel->codes_per_lane) *
-                                              sizeof(uint32_t));
+        offset = fp_device_align(offset +
+                                 fp_kernel_batches(placed->chunk->codes, kernel->codes_per_lane) *
+                                     sizeof(uint32_t));
         batch->regenerates = 1;
     }
     for (uint64_t i = 0; i < batch->chunk_count; i++) {
@@ -119,7 +126,8 @@ static void place(fastpair_gpu_batch *batch, int regenerate) {
         if (placed->on_device) continue;
         uint64_t distance = i ? distance_if_joined(placed - 1, placed) : 0;
         placed->joined = distance != 0;
-        placed->device_offset = distance ? placed[-1].device_offset + distance : fp_device_align(offset);
+        placed->device_offset =
+            distance ? placed[-1].device_offset + distance : fp_device_align(offset);
         offset = placed->device_offset + placed->section_bytes;
     }
     batch->device_bytes = fp_device_align(offset);
@@ -134,7 +142,8 @@ static fastpair_status lay_out(fastpair_gpu_batch *batch, const fastpair_column 
         dicts += columns[c]->totals.dictionaries;
     }
     if (batch->chunk_count > UINT32_MAX)
-        return fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION, "too many chunks for one batch");
+        return fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
+                       "too many chunks for one batch");
     batch->columns = fp_allocate(allocator, batch->column_count, sizeof *batch->columns);
     batch->chunks = fp_allocate(allocator, batch->chunk_count, sizeof *batch->chunks);
     batch->dicts = fp_allocate(allocator, dicts, sizeof *batch->dicts);
@@ -149,7 +158,8 @@ static fastpair_status lay_out(fastpair_gpu_batch *batch, const fastpair_column 
     uint32_t kernel = options->kernel ? fp_kernel_find(options->kernel) : FP_KERNELS;
     if (options->kernel && kernel == FP_KERNELS)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
-                       "no kernel is called \"%s\"; fastpair_gpu_kernel_name lists them", options->kernel);
+                       "no kernel is called \"%s\"; fastpair_gpu_kernel_name lists them",
+                       options->kernel);
     fastpair_status status = fp_groups_make(batch, kernel, options->regenerate_sidecar, error);
     if (status) return status;
     place(batch, options->regenerate_sidecar);
@@ -187,8 +197,8 @@ fastpair_status fastpair_gpu_batch_create(fastpair_gpu *gpu, const fastpair_colu
     return status;
 }
 
-fastpair_status fastpair_gpu_batch_get_info(const fastpair_gpu_batch *batch, fastpair_gpu_batch_info *info,
-                                            fastpair_error *error) {
+fastpair_status fastpair_gpu_batch_get_info(const fastpair_gpu_batch *batch,
+                                            fastpair_gpu_batch_info *info, fastpair_error *error) {
     NULL_ARGUMENT(!batch || !info, "batch and info");
     if (info->struct_size < sizeof info->struct_size)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
@@ -223,4 +233,6 @@ fastpair_status fastpair_gpu_batch_get_column(const fastpair_gpu_batch *batch, u
     return FASTPAIR_OK;
 }
 
-const char *fastpair_gpu_kernel_name(uint32_t i) { return i < FP_KERNELS ? fp_kernel_table()[i].name : NULL; }
+const char *fastpair_gpu_kernel_name(uint32_t i) {
+    return i < FP_KERNELS ? fp_kernel_table()[i].name : NULL;
+}

@@ -66,7 +66,9 @@ struct fastpair_gpu_batch {
     uint64_t device_memory; /* 0 until the tables are uploaded */
 };
 
-static inline uint64_t fp_device_align(uint64_t value) { return fp_align(value, FP_DEVICE_ALIGNMENT); }
+static inline uint64_t fp_device_align(uint64_t value) {
+    return fp_align(value, FP_DEVICE_ALIGNMENT);
+}
 
 static inline const fp_kernel *fp_group_kernel(const fp_batch_group *group) {
     return &fp_kernel_table()[group->kernel];
@@ -88,7 +90,8 @@ static inline uint64_t fp_kernel_batches(uint64_t codes, uint32_t codes_per_lane
 }
 
 /* Whether a chunk's positions are computed at decode: the sidecar is not to be used, or does not fit the kernel's batches. */
-static inline int fp_makes_positions(const fp_chunk *chunk, const fp_kernel *kernel, int regenerate) {
+static inline int fp_makes_positions(const fp_chunk *chunk, const fp_kernel *kernel,
+                                     int regenerate) {
     return chunk->coded && (regenerate || 32 * kernel->codes_per_lane % chunk->batch_codes != 0);
 }
 
@@ -107,8 +110,9 @@ fp_gpu_dict fp_planes_describe(const fp_dict *dict, uint32_t planes, uint64_t ad
 
 /* The image of a dictionary for an assembled kernel, described and, unless `image` is NULL, written (image.h): fp_device_align of its
  * bytes. */
-fastpair_status fp_planes_image(const fp_column_dict *from, const fp_kernel *kernel, fp_gpu_image *shape,
-                                uint8_t *image, const fastpair_allocator *allocator, fastpair_error *error);
+fastpair_status fp_planes_image(const fp_column_dict *from, const fp_kernel *kernel,
+                                fp_gpu_image *shape, uint8_t *image,
+                                const fastpair_allocator *allocator, fastpair_error *error);
 
 /* groups.c: chooses a kernel for the chunks of each dictionary, `kernel` if that is not FP_KERNELS; gives the table, images and planes
  * their device offsets, from `offset` on, and returns where they end; fills in images and planes, once there is memory for

@@ -48,7 +48,8 @@ static fastpair_status read_info(fastpair_gpu *gpu, fastpair_error *error) {
     if (!result) result = driver->driver_version(&info->driver_version);
     if (!result) result = driver->device_memory(&memory, gpu->device);
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes && !result; i++)
-        result = driver->device_attribute(attributes[i].value, attributes[i].attribute, gpu->device);
+        result =
+            driver->device_attribute(attributes[i].value, attributes[i].attribute, gpu->device);
     if (result) return fp_driver_fail(driver, result, "reading the device's properties", error);
     info->memory_bytes = memory;
     info->warps_per_multiprocessor = (uint32_t)threads / 32;
@@ -63,13 +64,17 @@ static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         result = driver->module_function(&gpu->kernels[i], gpu->module, kernel->symbol);
         if (!result && (kernel->dictionary_shared || fp_kernel_is_assembled(kernel)))
-            result = driver->function_set(gpu->kernels[i], FP_CU_FUNCTION_MAX_DYNAMIC_SHARED,
-                                          (int)(gpu->info.shared_per_block - kernel->static_shared));
+            result =
+                driver->function_set(gpu->kernels[i], FP_CU_FUNCTION_MAX_DYNAMIC_SHARED,
+                                     (int)(gpu->info.shared_per_block - kernel->static_shared));
     }
-    if (!result) result = driver->module_function(&gpu->row_offsets, gpu->module, FP_SYMBOL_ROW_OFFSETS);
     if (!result)
-        result = driver->module_function(&gpu->measure_batches, gpu->module, FP_SYMBOL_MEASURE_BATCHES);
-    if (!result) result = driver->module_function(&gpu->scan_batches, gpu->module, FP_SYMBOL_SCAN_BATCHES);
+        result = driver->module_function(&gpu->row_offsets, gpu->module, FP_SYMBOL_ROW_OFFSETS);
+    if (!result)
+        result =
+            driver->module_function(&gpu->measure_batches, gpu->module, FP_SYMBOL_MEASURE_BATCHES);
+    if (!result)
+        result = driver->module_function(&gpu->scan_batches, gpu->module, FP_SYMBOL_SCAN_BATCHES);
     return result ? fp_driver_fail(driver, result, "finding a kernel", error) : FASTPAIR_OK;
 }
 
@@ -81,19 +86,21 @@ static fastpair_status start_device(fastpair_gpu *gpu, int ordinal, fastpair_err
     if (!result) result = driver->device_count(&count);
     if (result) return fp_driver_fail(driver, result, "starting the driver", error);
     if (ordinal < 0 || ordinal >= count)
-        return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
-                       "no GPU %d: the driver sees %d of them, numbered from 0; check nvidia-smi and "
-                       "CUDA_VISIBLE_DEVICES",
-                       ordinal, count);
+        return fp_fail(
+            error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+            "no GPU %d: the driver sees %d of them, numbered from 0; check nvidia-smi and "
+            "CUDA_VISIBLE_DEVICES",
+            ordinal, count);
     if ((result = driver->device_get(&gpu->device, ordinal)))
         return fp_driver_fail(driver, result, "opening the device", error);
     fastpair_status status = read_info(gpu, error);
     if (status) return status;
     if (gpu->info.compute_major < 8)
-        return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
-                       "GPU %d (%s) has compute capability %d.%d; the kernels need 8.0 or later: choose "
-                       "another GPU, or decode on the CPU",
-                       ordinal, gpu->info.name, gpu->info.compute_major, gpu->info.compute_minor);
+        return fp_fail(
+            error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+            "GPU %d (%s) has compute capability %d.%d; the kernels need 8.0 or later: choose "
+            "another GPU, or decode on the CPU",
+            ordinal, gpu->info.name, gpu->info.compute_major, gpu->info.compute_minor);
     if ((result = driver->context_retain(&gpu->context, gpu->device)))
         return fp_driver_fail(driver, result, "retaining the device's primary context", error);
     if ((result = driver->context_id(gpu->context, &gpu->context_id)))
@@ -107,7 +114,8 @@ static fastpair_status start_device(fastpair_gpu *gpu, int ordinal, fastpair_err
 fastpair_status fastpair_gpu_open(const fastpair_gpu_options *options, fastpair_gpu **result,
                                   fastpair_error *error) {
     if (!result)
-        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION, "gpu must not be NULL");
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "gpu must not be NULL");
     *result = NULL;
     fastpair_gpu_options given;
     fastpair_allocator allocator;
@@ -115,10 +123,10 @@ fastpair_status fastpair_gpu_open(const fastpair_gpu_options *options, fastpair_
     if (!status) status = fp_allocator_resolve(&given.allocator, &allocator, error);
     if (status) return status;
     if (!fp_kernel_image())
-        return fp_fail(
-            error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
-            "no GPU: this library was built without kernels; build it where nvcc is installed, or decode on "
-            "the CPU");
+        return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+                       "no GPU: this library was built without kernels; build it where nvcc is "
+                       "installed, or decode on "
+                       "the CPU");
     fastpair_gpu *gpu = fp_allocate_zero(&allocator, 1, sizeof *gpu);
     if (!gpu) return fp_fail_memory(error, sizeof *gpu);
     gpu->allocator = allocator;

@@ -11,7 +11,8 @@ struct fastpair_gpu {
     fp_driver driver;
     fp_cu_device device;
     fp_cu_context context;
-    unsigned long long context_id; /* a reset gives the context another one, and takes the kernels away */
+    unsigned long long
+        context_id; /* a reset gives the context another one, and takes the kernels away */
     fp_cu_module module;
     fastpair_gpu_info info;
     fp_cu_function kernels[FP_KERNELS]; /* in the order of the kernel table */

@@ -20,8 +20,8 @@ static uint32_t slots_above(const fp_dict *dict, uint32_t end, uint32_t length) 
 static uint32_t largest_by_sidecar(const fp_batch_chunk *placed, uint32_t each) {
     const fp_chunk *chunk = placed->chunk;
     uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes);
-    fp_sidecar_reader sidecar = fp_sidecar_open(fp_chunk_section(chunk, placed->block, FP_SECTION_SIDECAR),
-                                                batches, chunk->group_batches);
+    fp_sidecar_reader sidecar = fp_sidecar_open(
+        fp_chunk_section(chunk, placed->block, FP_SECTION_SIDECAR), batches, chunk->group_batches);
     uint32_t begin = 0;
     int32_t most = 0;
     for (uint64_t k = each; k < batches; k += each) {
@@ -42,8 +42,9 @@ static uint64_t largest_in_chunk(const fp_batch_chunk *placed, uint32_t codes, i
     uint32_t each = placed->chunk->batch_codes, touched = codes / each;
     if (codes % each) touched = (codes + each - 2) / each + 1;
     uint64_t bound = (uint64_t)touched * placed->chunk->largest_batch;
-    return regenerate || codes % each || touched == 1 || bound <= known ? bound
-                                                                        : largest_by_sidecar(placed, touched);
+    return regenerate || codes % each || touched == 1 || bound <= known
+               ? bound
+               : largest_by_sidecar(placed, touched);
 }
 
 /* Chunk i of a group's. */
@@ -58,15 +59,18 @@ static void find_largest_batches(const fastpair_gpu_batch *batch, uint64_t group
     uint32_t wanted[FP_MOST_LANE_CODES], count = 0;
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
-        if (kernel->code_bits != shape->code_bits || shape->largest_batch[kernel->codes_per_lane]) continue;
+        if (kernel->code_bits != shape->code_bits || shape->largest_batch[kernel->codes_per_lane])
+            continue;
         shape->largest_batch[kernel->codes_per_lane] = 1;
         wanted[count++] = kernel->codes_per_lane;
     }
     for (uint64_t c = 0; c < batch->groups[group].listed; c++)
         for (uint32_t w = 0; w < count; w++) {
-            uint32_t *most = &shape->largest_batch[wanted[w]], limit = 32 * wanted[w] * shape->max_length;
+            uint32_t *most = &shape->largest_batch[wanted[w]],
+                     limit = 32 * wanted[w] * shape->max_length;
             if (*most == limit) continue;
-            uint64_t here = largest_in_chunk(chunk_of(batch, group, c), 32 * wanted[w], regenerate, *most);
+            uint64_t here =
+                largest_in_chunk(chunk_of(batch, group, c), 32 * wanted[w], regenerate, *most);
             if (here > *most) *most = here < limit ? (uint32_t)here : limit;
         }
 }
@@ -81,9 +85,11 @@ static fp_column_shape shape_of(const fastpair_gpu_batch *batch, uint64_t group,
         const fp_chunk *chunk = chunk_of(batch, group, i)->chunk;
         if (i == 0) shape.batch_codes = chunk->batch_codes;
         if (shape.batch_codes != chunk->batch_codes) shape.batch_codes = 0;
-        for (int length = 0; length < 16; length++) shape.codes_by_length[length] += chunk->by_length[length];
+        for (int length = 0; length < 16; length++)
+            shape.codes_by_length[length] += chunk->by_length[length];
     }
-    shape.in_classes = dict->order == 1 && dict->class_shift >= (uint32_t)FP_GPU_CLASS_SHIFT(dict->code_bits);
+    shape.in_classes =
+        dict->order == 1 && dict->class_shift >= (uint32_t)FP_GPU_CLASS_SHIFT(dict->code_bits);
     if (!shape.in_classes) return shape;
     shape.above_4 = slots_above(dict, dict->code_slots, 4);
     shape.above_8 = slots_above(dict, dict->code_slots, 8);
@@ -103,12 +109,13 @@ static fastpair_status check_kernel(const fastpair_gpu_batch *batch, const fp_ba
                 kernel->static_shared + fp_kernel_dynamic_shared(kernel, batch->most_slots) <=
                     batch->gpu->info.shared_per_block;
     if (fp_kernel_is_assembled(kernel)) suits = group->plan.warps > 0;
-    return suits
-               ? FASTPAIR_OK
-               : fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
-                         "kernel \"%s\" cannot decode these columns: tokens of %u bytes, %u-bit codes, %u of "
-                         "them, %u hot",
-                         kernel->name, shape->max_length, shape->code_bits, shape->slots, shape->hot_slots);
+    return suits ? FASTPAIR_OK
+                 : fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                           "kernel \"%s\" cannot decode these columns: tokens of %u bytes, %u-bit "
+                           "codes, %u of "
+                           "them, %u hot",
+                           kernel->name, shape->max_length, shape->code_bits, shape->slots,
+                           shape->hot_slots);
 }
 
 /* Sorts the coded chunks by group: counts, then places. */
@@ -143,7 +150,8 @@ fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int r
     fastpair_status status = FASTPAIR_OK;
     batch->group_count = batch->dict_count ? batch->dict_count : 1;
     batch->groups = fp_allocate_zero(&batch->allocator, batch->group_count, sizeof *batch->groups);
-    batch->coded_chunks = fp_allocate(&batch->allocator, batch->chunk_count, sizeof *batch->coded_chunks);
+    batch->coded_chunks =
+        fp_allocate(&batch->allocator, batch->chunk_count, sizeof *batch->coded_chunks);
     if (!batch->groups || !batch->coded_chunks)
         return fp_fail_memory(error, batch->group_count * sizeof *batch->groups);
     for (uint64_t d = 0; d < batch->dict_count; d++)
@@ -156,7 +164,8 @@ fastpair_status fp_groups_make(fastpair_gpu_batch *batch, uint32_t kernel, int r
         group->kernel =
             kernel < FP_KERNELS ? kernel : fp_select_kernel(&shape, &batch->gpu->info, !regenerate);
         int assembled = fp_kernel_is_assembled(fp_group_kernel(group));
-        if (assembled) group->plan = fp_plan_assembled(fp_group_kernel(group), &shape, &batch->gpu->info);
+        if (assembled)
+            group->plan = fp_plan_assembled(fp_group_kernel(group), &shape, &batch->gpu->info);
         group->planes = planes_of_group(batch, g, regenerate);
         status = check_kernel(batch, group, &shape, error);
         if (!status && assembled)
@@ -188,8 +197,8 @@ fastpair_status fp_groups_write_dictionaries(fastpair_gpu_batch *batch, fastpair
             status = fp_planes_image(batch->dicts[g], fp_group_kernel(group), &group->image,
                                      batch->tables + group->image_offset, &batch->allocator, error);
         if (!status)
-            status = fp_planes_write(batch->dicts[g], group->planes, batch->tables + group->plane_offset,
-                                     &batch->allocator, error);
+            status = fp_planes_write(batch->dicts[g], group->planes,
+                                     batch->tables + group->plane_offset, &batch->allocator, error);
     }
     return status;
 }
@@ -197,10 +206,11 @@ fastpair_status fp_groups_write_dictionaries(fastpair_gpu_batch *batch, fastpair
 void fp_groups_write_tables(fastpair_gpu_batch *batch, uint64_t device_memory) {
     for (uint64_t g = 0; g < batch->dict_count; g++) {
         const fp_batch_group *group = &batch->groups[g];
-        fp_gpu_dict dict =
-            fp_planes_describe(&batch->dicts[g]->dict, group->planes, device_memory + group->plane_offset);
+        fp_gpu_dict dict = fp_planes_describe(&batch->dicts[g]->dict, group->planes,
+                                              device_memory + group->plane_offset);
         fp_gpu_group entry = {.image = device_memory + group->image_offset,
-                              .cold = fp_group_kernel(group)->max_token == 16 ? dict.rows16 : dict.low8,
+                              .cold =
+                                  fp_group_kernel(group)->max_token == 16 ? dict.rows16 : dict.low8,
                               .image_bytes = group->image.bytes,
                               .slots = group->image.slots,
                               .near = group->image.near,

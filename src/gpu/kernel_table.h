@@ -7,14 +7,14 @@
 
 /* One variant, with the paper's parameters. */
 typedef struct fp_kernel {
-    const char *name;           /* "staged K6 W8 H1 T256 B4" */
-    const char *symbol;         /* of the function in the fat binary */
-    uint32_t codes_per_lane;    /* K: a warp takes 32 * K codes at a time */
-    uint32_t low_bytes;         /* W: 8 splits a 16-byte dictionary into planes, 16 reads whole rows */
-    uint32_t hoisted;           /* H */
-    uint32_t threads;           /* T */
-    uint32_t blocks;            /* B */
-    uint32_t max_token;         /* L: 8 or 16; dictionaries with longer tokens cannot use it */
+    const char *name;        /* "staged K6 W8 H1 T256 B4" */
+    const char *symbol;      /* of the function in the fat binary */
+    uint32_t codes_per_lane; /* K: a warp takes 32 * K codes at a time */
+    uint32_t low_bytes;      /* W: 8 splits a 16-byte dictionary into planes, 16 reads whole rows */
+    uint32_t hoisted;        /* H */
+    uint32_t threads;        /* T */
+    uint32_t blocks;         /* B */
+    uint32_t max_token;      /* L: 8 or 16; dictionaries with longer tokens cannot use it */
     uint32_t dictionary_shared; /* 1: each block copies the dictionary to dynamic shared memory */
     uint32_t static_shared;     /* bytes a block declares */
     /* Assembled kernels only; others read codes of any width. */

@@ -22,7 +22,8 @@
 #define HELPER_THREADS 256u /* of the kernels beside the decoder */
 #define HELPER_WARPS   (HELPER_THREADS / 32u)
 
-static fastpair_status check_destination(const fastpair_gpu_batch *batch, const fastpair_gpu_destination *to,
+static fastpair_status check_destination(const fastpair_gpu_batch *batch,
+                                         const fastpair_gpu_destination *to,
                                          fastpair_error *error) {
     if ((!to->output && batch->output_bytes) || to->output % 16)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
@@ -30,7 +31,8 @@ static fastpair_status check_destination(const fastpair_gpu_batch *batch, const 
     if (to->output_bytes < batch->output_bytes)
         return fp_fail(error, FASTPAIR_ERROR_BUFFER_TOO_SMALL, FASTPAIR_NO_POSITION,
                        "the output needs %llu bytes, %llu were given",
-                       (unsigned long long)batch->output_bytes, (unsigned long long)to->output_bytes);
+                       (unsigned long long)batch->output_bytes,
+                       (unsigned long long)to->output_bytes);
     if (to->status % 4)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "status must be at a multiple of 4");
@@ -40,9 +42,10 @@ static fastpair_status check_destination(const fastpair_gpu_batch *batch, const 
                        "offset_bits must be 32 or 64 and row_offsets aligned to it");
     for (uint64_t c = 0; c < batch->column_count; c++)
         if (to->offset_bits == 32 && batch->columns[c].output_bytes > INT32_MAX)
-            return fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
-                           "column %llu decodes to more than INT32_MAX bytes; ask for 64-bit offsets",
-                           (unsigned long long)c);
+            return fp_fail(
+                error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
+                "column %llu decodes to more than INT32_MAX bytes; ask for 64-bit offsets",
+                (unsigned long long)c);
     return FASTPAIR_OK;
 }
 
@@ -56,8 +59,10 @@ static uint32_t ceil_div(uint64_t value, uint64_t by) { return (uint32_t)((value
 static slice_grids measure_slice(const fastpair_gpu_batch *batch, uint64_t first, uint64_t count) {
     const fp_kernel *kernel = fp_chunk_kernel(batch, first);
     fp_block_needs needs = {kernel->threads, fp_register_limit(kernel->threads, kernel->blocks),
-                            kernel->static_shared + fp_kernel_dynamic_shared(kernel, batch->most_slots)};
-    uint32_t resident = batch->gpu->info.multiprocessors * fp_resident_blocks(&batch->gpu->info, &needs);
+                            kernel->static_shared +
+                                fp_kernel_dynamic_shared(kernel, batch->most_slots)};
+    uint32_t resident =
+        batch->gpu->info.multiprocessors * fp_resident_blocks(&batch->gpu->info, &needs);
     slice_grids grids = {0};
     for (uint64_t i = first; i < first + count; i++) {
         const fp_gpu_chunk *chunk = fp_chunk_on_device(batch, i);
@@ -77,9 +82,10 @@ static slice_grids measure_slice(const fastpair_gpu_batch *batch, uint64_t first
 static fp_gpu_work make_work(const fastpair_gpu_batch *batch, uint64_t i, uint64_t out) {
     const fp_kernel *kernel = fp_chunk_kernel(batch, i);
     const fp_gpu_chunk *chunk = fp_chunk_on_device(batch, i);
-    const fp_gpu_dict *dicts = (const fp_gpu_dict *)(const void *)(batch->tables + batch->dict_table);
-    return fp_gpu_work_make(chunk, dicts + (chunk->code_count ? chunk->dict : 0), out, kernel->codes_per_lane,
-                            kernel->low_bytes);
+    const fp_gpu_dict *dicts =
+        (const fp_gpu_dict *)(const void *)(batch->tables + batch->dict_table);
+    return fp_gpu_work_make(chunk, dicts + (chunk->code_count ? chunk->dict : 0), out,
+                            kernel->codes_per_lane, kernel->low_bytes);
 }
 
 static fp_cu_result launch_staged(const fastpair_gpu_batch *batch, uint64_t first, unsigned count,
@@ -90,8 +96,8 @@ static fp_cu_result launch_staged(const fastpair_gpu_batch *batch, uint64_t firs
     for (uint64_t i = 0; i < count && parameters->has_work; i++)
         parameters->work[i] = make_work(batch, first + i, parameters->out);
     void *arguments[] = {parameters, &slots};
-    return batch->gpu->driver.launch(batch->gpu->kernels[kernel - fp_kernel_table()], blocks, count, 1,
-                                     kernel->threads, 1, 1, shared, stream, arguments, NULL);
+    return batch->gpu->driver.launch(batch->gpu->kernels[kernel - fp_kernel_table()], blocks, count,
+                                     1, kernel->threads, 1, 1, shared, stream, arguments, NULL);
 }
 
 /* ---------------------------------------------------------------- assembled */
@@ -116,8 +122,8 @@ static block_plan plan_blocks(const fastpair_gpu *gpu, const fp_kernel *kernel, 
     block_plan plan = {needs.threads, needs.shared, 0};
     if (!needs.threads) return plan;
     uint32_t resident = fp_resident_blocks(&gpu->info, &needs);
-    plan.resident =
-        gpu->info.multiprocessors * (resident ? resident : 1); /* whatever the model says, one must run */
+    plan.resident = gpu->info.multiprocessors *
+                    (resident ? resident : 1); /* whatever the model says, one must run */
     return plan;
 }
 
@@ -161,18 +167,19 @@ static int is_full(const fp_gpu_span_launch *launched) {
 /* Whether blocks for what is in the launch and one more group are nearly as good as blocks for the group alone. */
 static int goes_with(const fastpair_gpu_batch *batch, const fp_batch_group *group,
                      const span_launch *making) {
-    block_plan plan =
-        plan_blocks(batch->gpu, fp_group_kernel(group), greater(making->image, group->plan.image_bytes),
-                    greater(making->staging, group->plan.staging));
+    block_plan plan = plan_blocks(batch->gpu, fp_group_kernel(group),
+                                  greater(making->image, group->plan.image_bytes),
+                                  greater(making->staging, group->plan.staging));
     return !making->groups || plan.threads >= 24 * group->plan.warps;
 }
 
 /* Adds chunks of a group to a launch that is not full, from entry `at` of the list on, as long as there is room. Returns
  * the entry to go on with. */
-static uint64_t add_group(const fastpair_gpu_batch *batch, uint32_t number, uint64_t at, uint64_t end,
-                          uint64_t out, span_launch *making) {
+static uint64_t add_group(const fastpair_gpu_batch *batch, uint32_t number, uint64_t at,
+                          uint64_t end, uint64_t out, span_launch *making) {
     const fp_batch_group *group = &batch->groups[number];
-    uint32_t lane_codes = fp_group_kernel(group)->codes_per_lane, first = making->launched.span_count;
+    uint32_t lane_codes = fp_group_kernel(group)->codes_per_lane,
+             first = making->launched.span_count;
     fp_gpu_span_launch *launched = &making->launched;
     for (; at < end && !is_full(launched); at++) {
         const fp_gpu_chunk *chunk = fp_chunk_on_device(batch, batch->coded_chunks[at]);
@@ -182,7 +189,8 @@ static uint64_t add_group(const fastpair_gpu_batch *batch, uint32_t number, uint
         span->group = number;
         launched->batches += (uint32_t)fp_kernel_batches(chunk->code_count, lane_codes);
     }
-    for (uint32_t s = first; s < launched->span_count; s++) launched->spans[s].group_end = launched->batches;
+    for (uint32_t s = first; s < launched->span_count; s++)
+        launched->spans[s].group_end = launched->batches;
     launched->spans[launched->span_count] = (fp_gpu_span){.first_batch = launched->batches};
     making->groups += 1;
     making->image = greater(making->image, group->plan.image_bytes);
@@ -191,20 +199,21 @@ static uint64_t add_group(const fastpair_gpu_batch *batch, uint32_t number, uint
 }
 
 /* Passes what is filled in of the parameters; all of them if the driver insists. */
-static fp_cu_result launch_prefix(const fastpair_gpu *gpu, span_launch *making, const block_plan *plan,
-                                  fp_cu_stream stream) {
+static fp_cu_result launch_prefix(const fastpair_gpu *gpu, span_launch *making,
+                                  const block_plan *plan, fp_cu_stream stream) {
     enum { PARAMETERS_END, PARAMETERS_AT, PARAMETERS_SIZE }; /* the driver's CU_LAUNCH_PARAM_... */
     void *parameters = &making->launched;
     size_t size = FP_GPU_SPAN_LAUNCH_BYTES(making->launched.span_count);
     void *prefix[] = {(void *)PARAMETERS_AT, parameters, (void *)PARAMETERS_SIZE, &size,
                       (void *)PARAMETERS_END};
     uint32_t blocks = making->launched.blocks;
-    fp_cu_result result = gpu->driver.launch(gpu->kernels[making->kernel], blocks, 1, 1, plan->threads, 1, 1,
-                                             plan->shared, stream, NULL, prefix);
+    fp_cu_result result =
+        gpu->driver.launch(gpu->kernels[making->kernel], blocks, 1, 1, plan->threads, 1, 1,
+                           plan->shared, stream, NULL, prefix);
     if (result != FP_CU_INVALID_VALUE) return result;
     memset((uint8_t *)parameters + size, 0, sizeof making->launched - size);
-    return gpu->driver.launch(gpu->kernels[making->kernel], blocks, 1, 1, plan->threads, 1, 1, plan->shared,
-                              stream, &parameters, NULL);
+    return gpu->driver.launch(gpu->kernels[making->kernel], blocks, 1, 1, plan->threads, 1, 1,
+                              plan->shared, stream, &parameters, NULL);
 }
 
 static void start_anew(span_launch *making) {
@@ -213,7 +222,8 @@ static void start_anew(span_launch *making) {
 }
 
 /* Launches what has been put together, and starts anew. */
-static fp_cu_result launch_spans(const fastpair_gpu *gpu, span_launch *making, fp_cu_stream stream) {
+static fp_cu_result launch_spans(const fastpair_gpu *gpu, span_launch *making,
+                                 fp_cu_stream stream) {
     fp_cu_result result = 0;
     if (making->groups) {
         const fp_kernel *kernel = &fp_kernel_table()[making->kernel];
@@ -227,7 +237,8 @@ static fp_cu_result launch_spans(const fastpair_gpu *gpu, span_launch *making, f
 
 /* All chunks of the range in groups that have the kernel of group `of`, the first of them, in as few launches as hold them. */
 static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint64_t of, uint64_t first,
-                                     uint64_t end, const fp_gpu_launch *parameters, fp_cu_stream stream) {
+                                     uint64_t end, const fp_gpu_launch *parameters,
+                                     fp_cu_stream stream) {
     fp_cu_result result = 0;
     span_launch making;
     making.kernel = batch->groups[of].kernel;
@@ -237,7 +248,8 @@ static fp_cu_result launch_assembled(const fastpair_gpu_batch *batch, uint64_t o
     for (uint64_t g = of; g < batch->group_count && !result; g++) {
         const fp_batch_group *group = &batch->groups[g];
         if (group->kernel != making.kernel) continue;
-        uint64_t at = first_listed_from(batch, group, first), stop = first_listed_from(batch, group, end);
+        uint64_t at = first_listed_from(batch, group, first),
+                 stop = first_listed_from(batch, group, end);
         while (at < stop && !result) {
             if (is_full(&making.launched) || !goes_with(batch, group, &making))
                 result = launch_spans(batch->gpu, &making, stream);
@@ -280,17 +292,19 @@ static fp_cu_result launch_run(const fastpair_gpu_batch *batch, uint64_t first, 
     fp_cu_result result = 0;
     parameters->first_chunk = (uint32_t)first;
     if (positions)
-        result = gpu->driver.launch(gpu->measure_batches, positions, chunks, 1, HELPER_THREADS, 1, 1, 0,
-                                    stream, arguments, NULL);
+        result = gpu->driver.launch(gpu->measure_batches, positions, chunks, 1, HELPER_THREADS, 1,
+                                    1, 0, stream, arguments, NULL);
     if (positions && !result)
-        result = gpu->driver.launch(gpu->scan_batches, 1, chunks, 1, HELPER_THREADS, 1, 1, 0, stream,
-                                    arguments, NULL);
+        result = gpu->driver.launch(gpu->scan_batches, 1, chunks, 1, HELPER_THREADS, 1, 1, 0,
+                                    stream, arguments, NULL);
     if (fp_kernel_is_assembled(kernel)) return result;
     for (uint64_t done = 0, slice; done < run && !result; done += slice) {
         slice = staged_slice(batch, first + done, run - done);
         uint32_t blocks = measure_slice(batch, first + done, slice).decode;
         parameters->first_chunk = (uint32_t)(first + done);
-        if (blocks) result = launch_staged(batch, first + done, (unsigned)slice, blocks, parameters, stream);
+        if (blocks)
+            result =
+                launch_staged(batch, first + done, (unsigned)slice, blocks, parameters, stream);
     }
     return result;
 }
@@ -303,8 +317,9 @@ static fp_cu_result launch_rows(const fastpair_gpu_batch *batch, uint64_t first,
         slice = count - done < MOST_CHUNKS_A_LAUNCH ? count - done : MOST_CHUNKS_A_LAUNCH;
         parameters->first_chunk = (uint32_t)(first + done);
         void *arguments[] = {parameters};
-        result = gpu->driver.launch(gpu->row_offsets, measure_slice(batch, first + done, slice).rows,
-                                    (unsigned)slice, 1, HELPER_THREADS, 1, 1, 0, stream, arguments, NULL);
+        result = gpu->driver.launch(gpu->row_offsets,
+                                    measure_slice(batch, first + done, slice).rows, (unsigned)slice,
+                                    1, HELPER_THREADS, 1, 1, 0, stream, arguments, NULL);
     }
     return result;
 }
@@ -324,9 +339,12 @@ static fp_cu_result launch_all(const fastpair_gpu_batch *batch, uint64_t first, 
         result = launch_run(batch, first + done, run, parameters, stream);
     }
     for (uint64_t g = 0; g < batch->group_count && !result; g++)
-        if (fp_kernel_is_assembled(fp_group_kernel(&batch->groups[g])) && is_first_with_kernel(batch, g))
+        if (fp_kernel_is_assembled(fp_group_kernel(&batch->groups[g])) &&
+            is_first_with_kernel(batch, g))
             result = launch_assembled(batch, g, first, first + count, parameters, stream);
-    return result || !parameters->row_offsets ? result : launch_rows(batch, first, count, parameters, stream);
+    return result || !parameters->row_offsets
+               ? result
+               : launch_rows(batch, first, count, parameters, stream);
 }
 
 /* Stored chunks are copies; columns without chunks have one row offset, which is 0. */
@@ -343,8 +361,8 @@ static fp_cu_result copy_rest(const fastpair_gpu_batch *batch, uint64_t first, u
     for (uint64_t c = 0; c < batch->column_count && to->row_offsets && first == 0 && !result; c++)
         if (!batch->columns[c].chunks) {
             uint32_t width = to->offset_bits / 8;
-            result =
-                driver->fill(to->row_offsets + batch->columns[c].first_row_slot * width, 0, width, stream);
+            result = driver->fill(to->row_offsets + batch->columns[c].first_row_slot * width, 0,
+                                  width, stream);
         }
     return result;
 }

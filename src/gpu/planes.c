@@ -23,7 +23,9 @@ static uint64_t plane_bytes(const fp_dict *dict, uint32_t width) {
     uint64_t rows = dict->hot_slots ? 1ull << dict->code_bits : fp_align(dict->code_slots, 64);
     return fp_device_align(rows * width);
 }
-static uint64_t nibble_bytes(const fp_dict *dict) { return fp_device_align((dict->code_slots + 1ull) / 2); }
+static uint64_t nibble_bytes(const fp_dict *dict) {
+    return fp_device_align((dict->code_slots + 1ull) / 2);
+}
 
 /* `bytes` at *next if they are wanted, which moves on; else 0. */
 static uint64_t take(int wanted, uint64_t bytes, uint64_t *next) {
@@ -58,7 +60,8 @@ fp_gpu_dict fp_planes_describe(const fp_dict *dict, uint32_t planes, uint64_t ad
 /* ---------------------------------------------------------------- contents */
 
 /* Bytes first .. first + width of each token, and zeros up to the plane's end. */
-static void write_plane(const fp_column_dict *from, uint32_t first, uint32_t width, uint8_t *plane) {
+static void write_plane(const fp_column_dict *from, uint32_t first, uint32_t width,
+                        uint8_t *plane) {
     uint32_t row_bytes, slots = from->dict.code_slots;
     const uint8_t *rows = fp_decoder_rows(from->decoder, &row_bytes);
     uint32_t there = row_bytes <= first ? 0 : row_bytes - first < width ? row_bytes - first : width;
@@ -67,7 +70,8 @@ static void write_plane(const fp_column_dict *from, uint32_t first, uint32_t wid
     if (there == row_bytes && there == width)
         memcpy(plane, rows, (size_t)end);
     else if (there)
-        for (uint64_t i = 0; i < slots; i++) memcpy(plane + width * i, rows + row_bytes * i + first, 8);
+        for (uint64_t i = 0; i < slots; i++)
+            memcpy(plane + width * i, rows + row_bytes * i + first, 8);
     memset(plane + end, 0, (size_t)(plane_bytes(&from->dict, width) - end));
 }
 
@@ -101,13 +105,14 @@ fastpair_status fp_planes_write(const fp_column_dict *from, uint32_t planes, uin
     return FASTPAIR_OK;
 }
 
-fastpair_status fp_planes_image(const fp_column_dict *from, const fp_kernel *kernel, fp_gpu_image *shape,
-                                uint8_t *image, const fastpair_allocator *allocator, fastpair_error *error) {
+fastpair_status fp_planes_image(const fp_column_dict *from, const fp_kernel *kernel,
+                                fp_gpu_image *shape, uint8_t *image,
+                                const fastpair_allocator *allocator, fastpair_error *error) {
     const fp_dict *dict = &from->dict;
     uint8_t *lengths = expand_lengths(dict, allocator, error);
     if (!lengths) return FASTPAIR_ERROR_OUT_OF_MEMORY;
-    *shape = fp_gpu_image_shape(kernel->home, kernel->code_bits, kernel->max_token, lengths, dict->code_slots,
-                                dict->hot_slots);
+    *shape = fp_gpu_image_shape(kernel->home, kernel->code_bits, kernel->max_token, lengths,
+                                dict->code_slots, dict->hot_slots);
     if (image) {
         uint32_t row_bytes;
         const uint8_t *rows = fp_decoder_rows(from->decoder, &row_bytes);

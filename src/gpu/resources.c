@@ -14,12 +14,14 @@ static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 uint32_t fp_resident_blocks(const fastpair_gpu_info *gpu, const fp_block_needs *needs) {
     uint32_t warps = (needs->threads + 31) / 32;
-    uint32_t warp_registers = (needs->registers * 32 + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
+    uint32_t warp_registers =
+        (needs->registers * 32 + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
     uint32_t warps_by_registers =
-        warp_registers ? gpu->registers_per_multiprocessor / REGISTER_PARTS / warp_registers * REGISTER_PARTS
-                       : gpu->warps_per_multiprocessor;
-    uint32_t shared =
-        (needs->shared + gpu->shared_reserved_per_block + SHARED_UNIT - 1) / SHARED_UNIT * SHARED_UNIT;
+        warp_registers
+            ? gpu->registers_per_multiprocessor / REGISTER_PARTS / warp_registers * REGISTER_PARTS
+            : gpu->warps_per_multiprocessor;
+    uint32_t shared = (needs->shared + gpu->shared_reserved_per_block + SHARED_UNIT - 1) /
+                      SHARED_UNIT * SHARED_UNIT;
     uint32_t most = gpu->warps_per_multiprocessor >= 64 ? MOST_BLOCKS_64_WARP : MOST_BLOCKS_48_WARP;
     uint32_t blocks = least(most, gpu->warps_per_multiprocessor / warps);
     blocks = least(blocks, warps_by_registers / warps);

@@ -41,20 +41,23 @@ static int has_one_length(const fp_column_shape *shape) {
 /* The same as fp_gpu_image_shape finds, from counts. */
 static uint32_t image_bytes(const fp_kernel *kernel, const fp_column_shape *shape) {
     int halves_of_4 = kernel->max_token == 8, is_hot = kernel->home == FP_GPU_HOT;
-    uint32_t near = is_hot                       ? shape->hot_slots
-                    : kernel->home == FP_GPU_FAR ? 0
-                                                 : fp_gpu_image_slots(kernel->code_bits, shape->slots);
-    uint32_t split = is_hot ? shape->hot_slots - (halves_of_4 ? shape->hot_above_4 : shape->hot_above_8)
-                            : shape->slots - (halves_of_4 ? shape->above_4 : shape->above_8);
+    uint32_t near = is_hot ? shape->hot_slots
+                    : kernel->home == FP_GPU_FAR
+                        ? 0
+                        : fp_gpu_image_slots(kernel->code_bits, shape->slots);
+    uint32_t split =
+        is_hot ? shape->hot_slots - (halves_of_4 ? shape->hot_above_4 : shape->hot_above_8)
+               : shape->slots - (halves_of_4 ? shape->above_4 : shape->above_8);
     if (split > near) split = near;
     return fp_gpu_image_size(kernel->code_bits, kernel->max_token, near, split);
 }
 
-uint32_t fp_assembled_warps(const fp_kernel *kernel, const fastpair_gpu_info *gpu, uint32_t image_bytes,
-                            uint32_t staging, uint32_t *shared) {
+uint32_t fp_assembled_warps(const fp_kernel *kernel, const fastpair_gpu_info *gpu,
+                            uint32_t image_bytes, uint32_t staging, uint32_t *shared) {
     uint32_t warp_bytes = staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
     uint32_t least = FP_GPU_BLOCK_SHARED(image_bytes, 0, warp_bytes);
-    uint32_t warps = least < gpu->shared_per_block ? (gpu->shared_per_block - least) / warp_bytes : 0;
+    uint32_t warps =
+        least < gpu->shared_per_block ? (gpu->shared_per_block - least) / warp_bytes : 0;
     if (warps > kernel->threads / 32) warps = kernel->threads / 32;
     *shared = FP_GPU_BLOCK_SHARED(image_bytes, warps, warp_bytes);
     return warps;
@@ -133,14 +136,15 @@ static int reads_whole_rows(const fp_column_shape *shape, const fastpair_gpu_inf
     return fp_paper_reads_whole_rows(shape);
 }
 
-uint32_t fp_select_staged(const fp_column_shape *shape, const fastpair_gpu_info *gpu, int use_sidecar) {
+uint32_t fp_select_staged(const fp_column_shape *shape, const fastpair_gpu_info *gpu,
+                          int use_sidecar) {
     uint32_t longest = shape->max_length > 8 ? 16 : 8;
     uint32_t width = reads_whole_rows(shape, gpu) ? 16 : 8, best = FP_KERNELS, best_warps = 0;
     int best_serves = 0;
     for (uint32_t i = 0; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
-        if (kernel->low_bytes != width || kernel->max_token != longest || kernel->dictionary_shared ||
-            fp_kernel_is_assembled(kernel))
+        if (kernel->low_bytes != width || kernel->max_token != longest ||
+            kernel->dictionary_shared || fp_kernel_is_assembled(kernel))
             continue;
         fp_block_needs needs = {kernel->threads, fp_register_limit(kernel->threads, kernel->blocks),
                                 kernel->static_shared};
@@ -157,7 +161,8 @@ uint32_t fp_select_staged(const fp_column_shape *shape, const fastpair_gpu_info 
     return best == FP_KERNELS ? 0 : best;
 }
 
-uint32_t fp_select_kernel(const fp_column_shape *shape, const fastpair_gpu_info *gpu, int use_sidecar) {
+uint32_t fp_select_kernel(const fp_column_shape *shape, const fastpair_gpu_info *gpu,
+                          int use_sidecar) {
     uint32_t assembled = select_assembled(shape, gpu, use_sidecar);
     return assembled < FP_KERNELS ? assembled : fp_select_staged(shape, gpu, use_sidecar);
 }

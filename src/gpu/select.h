@@ -16,7 +16,7 @@ typedef struct fp_column_shape {
     /* For assembled kernels; a dictionary whose codes are not in length classes has in_classes 0. */
     int in_classes;
     uint32_t slots, hot_slots;
-    uint32_t above_4, above_8;         /* slots from the first on whose token is longer than that... */
+    uint32_t above_4, above_8; /* slots from the first on whose token is longer than that... */
     uint32_t hot_above_4, hot_above_8; /* ...and in the hot part alone */
     /* The most bytes that 32 * K codes of a batch decode to, by K; 0 for K that no assembled kernel has. */
     uint32_t largest_batch[FP_MOST_LANE_CODES + 1];
@@ -36,16 +36,18 @@ typedef struct fp_assembled_plan {
 } fp_assembled_plan;
 /* The warps of a block, for a dictionary and a batch of these sizes; 0: not even one fits. `shared` gets the bytes of such a
  * block. */
-uint32_t fp_assembled_warps(const fp_kernel *kernel, const fastpair_gpu_info *gpu, uint32_t image_bytes,
-                            uint32_t staging, uint32_t *shared);
+uint32_t fp_assembled_warps(const fp_kernel *kernel, const fastpair_gpu_info *gpu,
+                            uint32_t image_bytes, uint32_t staging, uint32_t *shared);
 fp_assembled_plan fp_plan_assembled(const fp_kernel *kernel, const fp_column_shape *shape,
                                     const fastpair_gpu_info *gpu);
 
 /* The kernel table's index for a column: an assembled kernel where one suits, else a staged one. `use_sidecar`: kernels whose 32 * K
  * codes are whole sidecar batches come first, so that output positions need not be computed. */
-uint32_t fp_select_kernel(const fp_column_shape *shape, const fastpair_gpu_info *gpu, int use_sidecar);
+uint32_t fp_select_kernel(const fp_column_shape *shape, const fastpair_gpu_info *gpu,
+                          int use_sidecar);
 
 /* The staged kernel that fp_select_kernel would fall back to. */
-uint32_t fp_select_staged(const fp_column_shape *shape, const fastpair_gpu_info *gpu, int use_sidecar);
+uint32_t fp_select_staged(const fp_column_shape *shape, const fastpair_gpu_info *gpu,
+                          int use_sidecar);
 
 #endif

@@ -13,8 +13,8 @@ static uint64_t section_address(const fp_batch_chunk *placed, uint64_t device_me
     return device_memory + placed->device_offset + (entry->offset - placed->first_section);
 }
 
-static fp_gpu_chunk describe_chunk(const fastpair_gpu_batch *batch, const fp_batch_column *column, uint64_t i,
-                                   uint64_t device_memory) {
+static fp_gpu_chunk describe_chunk(const fastpair_gpu_batch *batch, const fp_batch_column *column,
+                                   uint64_t i, uint64_t device_memory) {
     const fp_batch_chunk *placed = &batch->chunks[i];
     const fp_chunk *chunk = placed->chunk;
     uint64_t number = i - column->first_chunk;
@@ -48,7 +48,8 @@ static void fill_tables(fastpair_gpu_batch *batch, uint64_t device_memory) {
     for (uint64_t c = 0; c < batch->column_count; c++) {
         const fp_batch_column *column = &batch->columns[c];
         for (uint64_t i = 0; i < column->column->totals.chunks; i++) {
-            fp_gpu_chunk entry = describe_chunk(batch, column, column->first_chunk + i, device_memory);
+            fp_gpu_chunk entry =
+                describe_chunk(batch, column, column->first_chunk + i, device_memory);
             memcpy(batch->tables + (column->first_chunk + i) * sizeof entry, &entry, sizeof entry);
         }
     }
@@ -56,8 +57,8 @@ static void fill_tables(fastpair_gpu_batch *batch, uint64_t device_memory) {
 }
 
 fastpair_status fastpair_gpu_batch_upload(fastpair_gpu_batch *batch, uint64_t device_memory,
-                                          uint64_t device_bytes, uint64_t first, uint64_t count, void *stream,
-                                          fastpair_error *error) {
+                                          uint64_t device_bytes, uint64_t first, uint64_t count,
+                                          void *stream, fastpair_error *error) {
     if (!batch || device_memory % FP_DEVICE_ALIGNMENT || (!device_memory && batch->device_bytes))
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "batch must not be NULL and device_memory must be at a multiple of %u",
@@ -79,7 +80,8 @@ fastpair_status fastpair_gpu_batch_upload(fastpair_gpu_batch *batch, uint64_t de
     if (!batch->device_memory) {
         fill_tables(batch, device_memory);
         if (batch->table_bytes)
-            result = driver->copy_to_device(device_memory, batch->tables, (size_t)batch->table_bytes, stream);
+            result = driver->copy_to_device(device_memory, batch->tables,
+                                            (size_t)batch->table_bytes, stream);
         if (!result) batch->device_memory = device_memory;
     }
     for (uint64_t i = first, next; i < first + count && !result; i = next) {
@@ -89,7 +91,8 @@ fastpair_status fastpair_gpu_batch_upload(fastpair_gpu_batch *batch, uint64_t de
         uint64_t bytes = last->device_offset + last->section_bytes - placed->device_offset;
         if (!placed->on_device)
             result = driver->copy_to_device(device_memory + placed->device_offset,
-                                            placed->block + placed->first_section, (size_t)bytes, stream);
+                                            placed->block + placed->first_section, (size_t)bytes,
+                                            stream);
     }
     if (result) status = fp_driver_fail(driver, result, "copying a batch to the device", error);
     fp_gpu_pop(batch->gpu);

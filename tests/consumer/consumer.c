@@ -27,21 +27,25 @@ int main(void) {
     if (!text || !offsets || !decoded) return 1;
     offsets[0] = 0;
     for (int i = 0; i < ROWS; i++) {
-        int length =
-            snprintf(text + offsets[i], ROW_ROOM, "the %dth order, from customer %d", i, i * 7919 % 1000);
+        int length = snprintf(text + offsets[i], ROW_ROOM, "the %dth order, from customer %d", i,
+                              i * 7919 % 1000);
         offsets[i + 1] = offsets[i] + (uint64_t)length;
     }
 
     fastpair_rows rows = {.rows = ROWS, .bytes = (const uint8_t *)text, .offsets = offsets};
-    fastpair_compress_options options = {.struct_size = sizeof options, .chunk_bytes = 100000, .threads = 2};
+    fastpair_compress_options options = {
+        .struct_size = sizeof options, .chunk_bytes = 100000, .threads = 2};
     fastpair_error error;
     uint8_t *image;
     uint64_t image_size;
     fastpair_column *column;
-    if (fastpair_compress(&rows, &options, &image, &image_size, &error)) return complain("compress", &error);
-    if (fastpair_column_open(image, image_size, NULL, &column, &error)) return complain("open", &error);
+    if (fastpair_compress(&rows, &options, &image, &image_size, &error))
+        return complain("compress", &error);
+    if (fastpair_column_open(image, image_size, NULL, &column, &error))
+        return complain("open", &error);
     fastpair_destination destination = {.bytes = decoded, .bytes_capacity = offsets[ROWS]};
-    if (fastpair_column_decode(column, 0, ROWS, &destination, 2, &error)) return complain("decode", &error);
+    if (fastpair_column_decode(column, 0, ROWS, &destination, 2, &error))
+        return complain("decode", &error);
     if (memcmp(decoded, text, offsets[ROWS]) != 0 || image_size >= offsets[ROWS]) {
         fprintf(stderr, "consumer: rows came back changed, or did not get smaller\n");
         return 1;

@@ -42,7 +42,10 @@ static task tasks[] = {
      .words = {"-q", "-T1", "-D", "dict", "-o", "out", "rows"},
      .input = "rows",
      .output = "out"},
-    {.name = "compress stdin", .words = {"-q", "-T2", "-c", "--chunk=9K"}, .input = "rows", .stdin_ = "rows"},
+    {.name = "compress stdin",
+     .words = {"-q", "-T2", "-c", "--chunk=9K"},
+     .input = "rows",
+     .stdin_ = "rows"},
     {.name = "decompress",
      .words = {"-q", "-d", "-T2", "-o", "out", "in.fpc"},
      .input = "in.fpc",
@@ -57,14 +60,20 @@ static task tasks[] = {
      .input = "in.fpc",
      .output = "out",
      .removes = 1},
-    {.name = "decompress stdin", .words = {"-q", "-d", "-T2", "-c"}, .input = "in.fpc", .stdin_ = "in.fpc"},
+    {.name = "decompress stdin",
+     .words = {"-q", "-d", "-T2", "-c"},
+     .input = "in.fpc",
+     .stdin_ = "in.fpc"},
     {.name = "--rows",
      .words = {"-q", "-d", "-T2", "--rows=100..700", "-o", "out", "in.fpc"},
      .input = "in.fpc",
      .output = "out"},
     {.name = "-t", .words = {"-t", "in.fpc"}, .input = "in.fpc"},
     {.name = "-l", .words = {"-l", "--json", "in.fpc"}, .input = "in.fpc"},
-    {.name = "--train-dict", .words = {"-q", "--train-dict=out", "rows"}, .input = "rows", .output = "out"},
+    {.name = "--train-dict",
+     .words = {"-q", "--train-dict=out", "rows"},
+     .input = "rows",
+     .output = "out"},
 };
 
 /* Kinds of calls, the errors they get, and which fail without harm to the result. */
@@ -94,8 +103,8 @@ static void prepare(const task *t) {
 
 static void complain(const task *t, const char *fault, const run_result *r, const char *what) {
     CHECK(!"a fault is met as it should be");
-    fprintf(stderr, "  %s, %s: %s (signal %d, code %d; said: %s)\n", t->name, fault, what, r->signal, r->code,
-            r->said.data ? r->said.data : "");
+    fprintf(stderr, "  %s, %s: %s (signal %d, code %d; said: %s)\n", t->name, fault, what,
+            r->signal, r->code, r->said.data ? r->said.data : "");
 }
 
 /* One run with a fault; returns whether there was such a call. */
@@ -106,7 +115,8 @@ static int run_faulty(const task *t, const struct kind *kind, long n, const char
     run_result r = run(t->words, t->stdin_, (const char *[]){fault, NULL});
     int temporaries = remove_temporaries(), number = atoi(how), killed = !strcmp(how, "kill");
     const bytes *before = t->replaces ? &old : &(bytes){0};
-    bytes input = load(t->input), output = t->output ? load(t->output) : (bytes){0}, printed = load("stdout");
+    bytes input = load(t->input), output = t->output ? load(t->output) : (bytes){0},
+          printed = load("stdout");
     const bytes *original = !strcmp(t->input, "rows") ? &rows : &column;
     int is_new = same(&output, &t->expected), is_old = t->output ? same(&output, before) : 1;
     if (!killed && (r.signal || r.code < 0 || r.code > 1))
@@ -143,7 +153,8 @@ static void run_faults(const task *t, double scale) {
     int allocates_as_another = t->replaces || t->removes || t->stdin_;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         if (allocates_as_another && !strcmp(kinds[k].name, "memory")) continue;
-        long step = strcmp(kinds[k].name, "memory") != 0 || scale >= 1 ? 1 : (long)(1 / scale), n, total = 0;
+        long step = strcmp(kinds[k].name, "memory") != 0 || scale >= 1 ? 1 : (long)(1 / scale), n,
+             total = 0;
         for (int h = 0; h < 3 && kinds[k].how[h]; h++) {
             if (scale < 1 && h > 0 && atoi(kinds[k].how[h]))
                 continue; /* one error number stands for others */
@@ -165,15 +176,17 @@ int main(int argc, char **argv) {
     static const char *const no_fault[] = {NULL};
     const char *scale = getenv("FASTPAIR_TEST_SCALE");
     char folder[] = "/tmp/fastpair-faults-XXXXXX";
-    if (argc != 2 || !(command = realpath(argv[1], NULL)) || !mkdtemp(folder) || chdir(folder)) abort();
+    if (argc != 2 || !(command = realpath(argv[1], NULL)) || !mkdtemp(folder) || chdir(folder))
+        abort();
     rows.data = malloc(1 << 16);
     uint64_t random = 5;
     for (int i = 0; i < 1000; i++)
-        rows.size += (size_t)sprintf(rows.data + rows.size, "customer %d of region %d\n", i * i % 977,
-                                     (int)(check_random(&random) % 9));
+        rows.size += (size_t)sprintf(rows.data + rows.size, "customer %d of region %d\n",
+                                     i * i % 977, (int)(check_random(&random) % 9));
     save("rows", rows.data, rows.size);
     save("sample", rows.data, rows.size);
-    static const char *const make_column[] = {"-q", "-f", "--chunk=9K", "-o", "in.fpc", "rows", NULL};
+    static const char *const make_column[] = {"-q",     "-f",   "--chunk=9K", "-o",
+                                              "in.fpc", "rows", NULL};
     static const char *const make_dictionary[] = {"-q", "-f", "--train-dict=dict", "sample", NULL};
     run_result r = run(make_column, NULL, no_fault);
     CHECK_EQ(r.code, 0);

@@ -9,7 +9,8 @@
 #include "gpu/driver.h"
 #include "run.h"
 
-static const char *const words[] = {"-q", "-df", "-T1", "--backend=gpu", "-o", "out", "in.fpc", NULL};
+static const char *const words[] = {"-q", "-df", "-T1",    "--backend=gpu",
+                                    "-o", "out", "in.fpc", NULL};
 static const bytes old = {(char *)(uintptr_t) "what was there before", 21};
 
 /* A run that must fail so; the output must stay as it was. Returns whether the fault happened. */
@@ -29,7 +30,8 @@ static int run_failing(const char *what, const char *const *settings, int code, 
         CHECK(code == 2 || strstr(r.said.data, "--backend=cpu") != NULL);
     }
     if (check_failed != before)
-        fprintf(stderr, "  ^ %s: code %d, signal %d, said %s\n", what, r.code, r.signal, r.said.data);
+        fprintf(stderr, "  ^ %s: code %d, signal %d, said %s\n", what, r.code, r.signal,
+                r.said.data);
     free(r.said.data), free(output.data);
     return r.fired;
 }
@@ -44,15 +46,17 @@ static void every_call(const char *path, double scale) {
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         /* What gives back may fail without harm. */
         int harmless = strstr(calls[i], "Release") || strstr(calls[i], "Free") ||
-                       strstr(calls[i], "Unload") || strstr(calls[i], "Destroy") || strstr(calls[i], "Pop") ||
-                       strstr(calls[i], "Push") || strstr(calls[i], "GetId") ||
-                       strstr(calls[i], "Synchronize") || strstr(calls[i], "Error");
+                       strstr(calls[i], "Unload") || strstr(calls[i], "Destroy") ||
+                       strstr(calls[i], "Pop") || strstr(calls[i], "Push") ||
+                       strstr(calls[i], "GetId") || strstr(calls[i], "Synchronize") ||
+                       strstr(calls[i], "Error");
         for (int k = 0; k < (scale < 1 ? 1 : 2); k++)
             for (long n = 0; n < 1000; n++, total++) {
                 char fault[80];
                 snprintf(fault, sizeof fault, "FAKE_CUDA=%s:%ld:%d", calls[i], n, k ? 700 : 2);
                 const char *settings[] = {path, fault, NULL};
-                if (!run_failing(fault, settings, harmless ? -1 : 1, k ? "restart" : "free device memory"))
+                if (!run_failing(fault, settings, harmless ? -1 : 1,
+                                 k ? "restart" : "free device memory"))
                     break;
             }
     }
@@ -84,14 +88,16 @@ int main(int argc, char **argv) {
     const char *scaled = getenv("FASTPAIR_TEST_SCALE");
     double scale = scaled && *scaled ? strtod(scaled, NULL) : 1;
     char folder[] = "/tmp/fastpair-faults-XXXXXX", path[1100], old_path[1100];
-    if (argc != 4 || !(command = realpath(argv[1], NULL)) || !mkdtemp(folder) || chdir(folder)) abort();
+    if (argc != 4 || !(command = realpath(argv[1], NULL)) || !mkdtemp(folder) || chdir(folder))
+        abort();
     snprintf(path, sizeof path, "LD_LIBRARY_PATH=%s", argv[2]);
     snprintf(old_path, sizeof old_path, "LD_LIBRARY_PATH=%s", argv[3]);
     FILE *rows = fopen("rows", "w");
-    for (int i = 0; rows && i < 900; i++) fprintf(rows, "customer %d of region %d\n", i * i % 977, i % 7);
+    for (int i = 0; rows && i < 900; i++)
+        fprintf(rows, "customer %d of region %d\n", i * i % 977, i % 7);
     if (!rows || fclose(rows)) abort();
-    static const char *const make_column[] = {"-q", "--codec=onpair12", "--chunk=9K", "-o", "in.fpc", "rows",
-                                              NULL};
+    static const char *const make_column[] = {
+        "-q", "--codec=onpair12", "--chunk=9K", "-o", "in.fpc", "rows", NULL};
     const char *none[] = {NULL}, *fake[] = {path, NULL}, *too_old[] = {old_path, NULL};
     run_result r = run(make_column, NULL, none);
     CHECK_EQ(r.code, 0);

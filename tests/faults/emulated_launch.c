@@ -16,7 +16,8 @@ int fake_kernel(const char *symbol) {
     if (strcmp(symbol, FP_SYMBOL_MEASURE_BATCHES) == 0) return EMULATED_MEASURE_BATCHES;
     if (strcmp(symbol, FP_SYMBOL_SCAN_BATCHES) == 0) return EMULATED_SCAN_BATCHES;
     for (uint32_t i = 0; i < FP_KERNELS; i++)
-        if (strcmp(symbol, fp_kernel_table()[i].symbol) == 0) return emulated_find(fp_kernel_table()[i].name);
+        if (strcmp(symbol, fp_kernel_table()[i].symbol) == 0)
+            return emulated_find(fp_kernel_table()[i].name);
     return -9;
 }
 
@@ -45,8 +46,8 @@ static fp_cu_result emulate(const launch *l) {
     if (emulated_has_second(l->kernel)) memcpy(&second, l->parameters[1], sizeof second);
     emulated_forget(++seed);
     fake_each_memory(know);
-    const char *error =
-        emulated_launch(l->kernel, first, bytes, second, l->grid_x, l->grid_y, l->threads, l->shared);
+    const char *error = emulated_launch(l->kernel, first, bytes, second, l->grid_x, l->grid_y,
+                                        l->threads, l->shared);
     if (error) fprintf(stderr, "kernel %d: %s\n", l->kernel, error);
     return error ? LAUNCH_FAILED : 0;
 }
@@ -64,14 +65,15 @@ static void *device(void *unused) {
     return NULL;
 }
 
-fp_cu_result fake_run(int kernel, unsigned grid_x, unsigned grid_y, unsigned threads, unsigned shared,
-                      void **parameters, void **extra) {
+fp_cu_result fake_run(int kernel, unsigned grid_x, unsigned grid_y, unsigned threads,
+                      unsigned shared, void **parameters, void **extra) {
     static int is_started;
     launch l = {kernel, grid_x, grid_y, threads, shared, parameters, extra, LAUNCH_FAILED, 0};
     pthread_t thread;
     if (kernel == -9) return INVALID_VALUE; /* the emulator has no such kernel */
     pthread_mutex_lock(&lock);
-    if (!is_started) is_started = !pthread_create(&thread, NULL, device, NULL) && !pthread_detach(thread);
+    if (!is_started)
+        is_started = !pthread_create(&thread, NULL, device, NULL) && !pthread_detach(thread);
     while (waiting) pthread_cond_wait(&changed, &lock);
     waiting = is_started ? &l : NULL;
     pthread_cond_broadcast(&changed);

@@ -246,7 +246,8 @@ CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor)
 
 CALL(cuLaunchKernel)
 (fp_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
- unsigned block_y, unsigned block_z, unsigned shared, fp_cu_stream stream, void **parameters, void **extra) {
+ unsigned block_y, unsigned block_z, unsigned shared, fp_cu_stream stream, void **parameters,
+ void **extra) {
     FAULT_OR_GO("cuLaunchKernel");
     fp_cu_context of_function, of_stream = fake_current();
     if (!depth) return INVALID_CONTEXT;
@@ -256,6 +257,6 @@ CALL(cuLaunchKernel)
     if (!parameters == !extra || !grid_x || !grid_y || grid_z != 1 || !block_x || block_y != 1 ||
         block_z != 1)
         return INVALID_VALUE;
-    return fake_run(((const fake_function *)function)->kernel, grid_x, grid_y, block_x, shared, parameters,
-                    extra);
+    return fake_run(((const fake_function *)function)->kernel, grid_x, grid_y, block_x, shared,
+                    parameters, extra);
 }

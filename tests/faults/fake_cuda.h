@@ -5,13 +5,19 @@
 #include "gpu/driver.h"
 
 #define CALL(name) __attribute__((visibility("default"))) fp_cu_result name
-#define FAULT_OR_GO(name)                                                                                    \
-    do {                                                                                                     \
-        fp_cu_result fault = fake_fault(name);                                                               \
-        if (fault) return fault;                                                                             \
+#define FAULT_OR_GO(name)                                                                          \
+    do {                                                                                           \
+        fp_cu_result fault = fake_fault(name);                                                     \
+        if (fault) return fault;                                                                   \
     } while (0)
 
-enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, DESTROYED = 709 };
+enum {
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    INVALID_CONTEXT = 201,
+    INVALID_HANDLE = 400,
+    DESTROYED = 709
+};
 
 /* The result that this call is to fail with; 0: it is not. */
 fp_cu_result fake_fault(const char *name);
@@ -44,7 +50,7 @@ fp_cu_context fake_current(void);
 
 /* The number by which a kernel is run; and running it: 0, or what the driver would say. One at a time. */
 int fake_kernel(const char *symbol);
-fp_cu_result fake_run(int kernel, unsigned grid_x, unsigned grid_y, unsigned threads, unsigned shared,
-                      void **parameters, void **extra);
+fp_cu_result fake_run(int kernel, unsigned grid_x, unsigned grid_y, unsigned threads,
+                      unsigned shared, void **parameters, void **extra);
 
 #endif

@@ -45,7 +45,9 @@ RUNTIME(cudaFree)(void *memory) {
 }
 
 RUNTIME(cudaMemset)(void *memory, int value, size_t size);
-RUNTIME(cudaMemset)(void *memory, int value, size_t size) { return memset(memory, value, size), start(); }
+RUNTIME(cudaMemset)(void *memory, int value, size_t size) {
+    return memset(memory, value, size), start();
+}
 
 RUNTIME(cudaMemcpy)(void *to, const void *from, size_t size, int kind);
 RUNTIME(cudaMemcpy)(void *to, const void *from, size_t size, int kind) {

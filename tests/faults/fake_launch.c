@@ -3,8 +3,8 @@
 
 int fake_kernel(const char *symbol) { return symbol != NULL; }
 
-fp_cu_result fake_run(int kernel, unsigned grid_x, unsigned grid_y, unsigned threads, unsigned shared,
-                      void **parameters, void **extra) {
+fp_cu_result fake_run(int kernel, unsigned grid_x, unsigned grid_y, unsigned threads,
+                      unsigned shared, void **parameters, void **extra) {
     (void)grid_x, (void)grid_y, (void)threads, (void)shared, (void)parameters, (void)extra;
     return kernel ? 0 : INVALID_VALUE;
 }

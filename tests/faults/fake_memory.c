@@ -47,7 +47,8 @@ static void find_used(void) {
 int fake_take(long long bytes) {
     find_used();
     if (!used) return 1;
-    if (atomic_fetch_add(used, bytes) + bytes > most && bytes > 0) return atomic_fetch_sub(used, bytes), 0;
+    if (atomic_fetch_add(used, bytes) + bytes > most && bytes > 0)
+        return atomic_fetch_sub(used, bytes), 0;
     atomic_fetch_add(&used_here, bytes);
     return 1;
 }
@@ -64,7 +65,8 @@ static int is_on_device(fake_kind kind) { return kind == FAKE_MEMORY || kind == 
 fp_cu_result fake_make(fake_kind kind, size_t size, void **handle) {
     size_t room = (size + 256) / 256 * 256;
     *handle = NULL;
-    if (size > (size_t)1 << 40 || (is_on_device(kind) && !fake_take((long long)room))) return OUT_OF_MEMORY;
+    if (size > (size_t)1 << 40 || (is_on_device(kind) && !fake_take((long long)room)))
+        return OUT_OF_MEMORY;
     void *memory = aligned_alloc(256, room);
     pthread_mutex_lock(&lock);
     if (memory && thing_count < (int)(sizeof things / sizeof *things)) {
@@ -181,26 +183,27 @@ CALL(cuMemsetD8Async)(fp_cu_pointer to, unsigned char value, size_t size, fp_cu_
 
 /* ---------------------------------------------------------------- streams, events, graphs */
 
-#define MAKER(name, kind, parameters)                                                                        \
-    CALL(name) parameters {                                                                                  \
-        FAULT_OR_GO(#name);                                                                                  \
-        return fake_make(kind, 1, (void **)made);                                                            \
+#define MAKER(name, kind, parameters)                                                              \
+    CALL(name) parameters {                                                                        \
+        FAULT_OR_GO(#name);                                                                        \
+        return fake_make(kind, 1, (void **)made);                                                  \
     }
-#define DROPPER(name, kind, type)                                                                            \
-    CALL(name)(type handle) {                                                                                \
-        fp_cu_result result = fake_drop(kind, handle);                                                       \
-        FAULT_OR_GO(#name);                                                                                  \
-        return result;                                                                                       \
+#define DROPPER(name, kind, type)                                                                  \
+    CALL(name)(type handle) {                                                                      \
+        fp_cu_result result = fake_drop(kind, handle);                                             \
+        FAULT_OR_GO(#name);                                                                        \
+        return result;                                                                             \
     }
-#define NOTHING(name, parameters, ...)                                                                       \
-    CALL(name) parameters {                                                                                  \
-        FAULT_OR_GO(#name);                                                                                  \
-        __VA_ARGS__;                                                                                         \
-        return 0;                                                                                            \
+#define NOTHING(name, parameters, ...)                                                             \
+    CALL(name) parameters {                                                                        \
+        FAULT_OR_GO(#name);                                                                        \
+        __VA_ARGS__;                                                                               \
+        return 0;                                                                                  \
     }
 MAKER(cuStreamCreate, FAKE_STREAM, (fp_cu_stream * made, unsigned flags __attribute__((unused))))
 MAKER(cuEventCreate, FAKE_OTHER, (fp_cu_event * made, unsigned flags __attribute__((unused))))
-MAKER(cuStreamEndCapture, FAKE_OTHER, (fp_cu_stream stream __attribute__((unused)), fp_cu_graph *made))
+MAKER(cuStreamEndCapture, FAKE_OTHER,
+      (fp_cu_stream stream __attribute__((unused)), fp_cu_graph *made))
 MAKER(cuGraphInstantiateWithFlags, FAKE_OTHER,
       (fp_cu_graph * made, fp_cu_graph graph __attribute__((unused)),
        unsigned long long flags __attribute__((unused))))
@@ -211,7 +214,7 @@ DROPPER(cuGraphExecDestroy, FAKE_OTHER, fp_cu_graph)
 NOTHING(cuStreamSynchronize, (fp_cu_stream stream), (void)stream)
 NOTHING(cuEventRecord, (fp_cu_event event, fp_cu_stream stream), (void)event, (void)stream)
 NOTHING(cuEventSynchronize, (fp_cu_event event), (void)event)
-NOTHING(cuEventElapsedTime, (float *milliseconds, fp_cu_event start, fp_cu_event end), (void)start, (void)end,
-        *milliseconds = 1)
+NOTHING(cuEventElapsedTime, (float *milliseconds, fp_cu_event start, fp_cu_event end), (void)start,
+        (void)end, *milliseconds = 1)
 NOTHING(cuStreamBeginCapture_v2, (fp_cu_stream stream, int mode), (void)stream, (void)mode)
 NOTHING(cuGraphLaunch, (fp_cu_graph instance, fp_cu_stream stream), (void)instance, (void)stream)

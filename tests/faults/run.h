@@ -50,7 +50,8 @@ static inline int remove_temporaries(void) {
     DIR *folder = opendir(".");
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         size_t length = strlen(entry->d_name);
-        if (entry->d_name[0] != '.' || length < 5 || strcmp(entry->d_name + length - 4, ".tmp") != 0)
+        if (entry->d_name[0] != '.' || length < 5 ||
+            strcmp(entry->d_name + length - 4, ".tmp") != 0)
             continue;
         found++;
         unlink(entry->d_name);
@@ -69,14 +70,16 @@ typedef struct run_result {
 
 /* Runs the command with at most 12 words, standard input from a file, and these settings in its environment; NULL
  * ends both lists. */
-static inline run_result run(const char *const *words, const char *input, const char *const *settings) {
+static inline run_result run(const char *const *words, const char *input,
+                             const char *const *settings) {
     run_result r = {0};
     int report[2];
     char *arguments[16] = {(char *)(uintptr_t)command};
-    char *environment[12] = {(char *)(uintptr_t) "FASTPAIR_FAULT_REPORT=9",
-                             (char *)(uintptr_t) "ASAN_OPTIONS=exitcode=99:allocator_may_return_null=1",
-                             (char *)(uintptr_t) "UBSAN_OPTIONS=exitcode=99",
-                             (char *)(uintptr_t) "TSAN_OPTIONS=exitcode=99"};
+    char *environment[12] = {
+        (char *)(uintptr_t) "FASTPAIR_FAULT_REPORT=9",
+        (char *)(uintptr_t) "ASAN_OPTIONS=exitcode=99:allocator_may_return_null=1",
+        (char *)(uintptr_t) "UBSAN_OPTIONS=exitcode=99",
+        (char *)(uintptr_t) "TSAN_OPTIONS=exitcode=99"};
     for (int i = 0; words[i]; i++) arguments[i + 1] = (char *)(uintptr_t)words[i];
     for (int i = 0; settings[i]; i++) environment[i + 4] = (char *)(uintptr_t)settings[i];
     if (pipe2(report, O_CLOEXEC)) abort();

@@ -94,9 +94,9 @@ ssize_t __wrap_write(int fd, const void *data, size_t size) {
 }
 
 /* Calls that return 0, or -1 with errno. */
-#define WRAP(kind, name, parameters, arguments)                                                              \
-    int __real_##name parameters;                                                                            \
-    int __wrap_##name parameters;                                                                            \
+#define WRAP(kind, name, parameters, arguments)                                                    \
+    int __real_##name parameters;                                                                  \
+    int __wrap_##name parameters;                                                                  \
     int __wrap_##name parameters { return decide(kind) ? -1 : __real_##name arguments; }
 WRAP("fsync", fsync, (int fd), (fd))
 WRAP("rename", rename, (const char *from, const char *to), (from, to))
@@ -124,10 +124,12 @@ static void *counted(void *memory) {
     return memory;
 }
 
-#define WRAP_MEMORY(name, parameters, arguments)                                                             \
-    void *__real_##name parameters;                                                                          \
-    void *__wrap_##name parameters;                                                                          \
-    void *__wrap_##name parameters { return decide("memory") ? NULL : counted(__real_##name arguments); }
+#define WRAP_MEMORY(name, parameters, arguments)                                                   \
+    void *__real_##name parameters;                                                                \
+    void *__wrap_##name parameters;                                                                \
+    void *__wrap_##name parameters {                                                               \
+        return decide("memory") ? NULL : counted(__real_##name arguments);                         \
+    }
 WRAP_MEMORY(malloc, (size_t size), (size))
 WRAP_MEMORY(calloc, (size_t count, size_t size), (count, size))
 WRAP_MEMORY(aligned_alloc, (size_t alignment, size_t size), (alignment, size))

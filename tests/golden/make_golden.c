@@ -48,14 +48,16 @@ static int sink_write(void *context, const void *data, size_t size) {
 }
 
 /* The rows written with the options; with framing if `separator` is not negative. */
-static void make(const char *name, shape *s, fastpair_compress_options options, int separator, int coded) {
+static void make(const char *name, shape *s, fastpair_compress_options options, int separator,
+                 int coded) {
     options.struct_size = sizeof options;
     forge_bytes image = {0};
     fastpair_sink sink = {sink_write, &image};
     fastpair_writer *writer = NULL;
     if (fastpair_writer_open(&sink, &options, &writer, NULL)) abort();
     if (separator >= 0 && fastpair_writer_set_framing(writer, (uint8_t)separator, 0, NULL)) abort();
-    if (fastpair_writer_append(writer, &s->rows, NULL) || fastpair_writer_finish(writer, NULL)) abort();
+    if (fastpair_writer_append(writer, &s->rows, NULL) || fastpair_writer_finish(writer, NULL))
+        abort();
     fastpair_writer_close(writer);
     if ((forge_block(image.data, image.size, "FPDI", 0) != 0) != coded)
         printf("%s: coded or stored by surprise\n", name);
@@ -106,14 +108,16 @@ int main(void) {
     shape s = rows_of(SHAPE_URLS, 4000, 5);
     make("onpair16", &s, (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 16}, -1, 1);
     s = rows_of(SHAPE_LOG_LINES, 5000, 0);
-    make("onpair12", &s, (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .chunk_bytes = 1200}, -1,
-         1);
+    make("onpair12", &s,
+         (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .chunk_bytes = 1200}, -1, 1);
     s = rows_of(SHAPE_WORDS, 4000, 10);
-    make("onpair12_hot", &s, (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .hot_codes = 40}, -1,
-         1);
+    make("onpair12_hot", &s,
+         (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .hot_codes = 40}, -1, 1);
     s = rows_of(SHAPE_PREFIXES, 3000, 0);
     make("onpair9_token8", &s,
-         (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 9, .max_token = 8, .batch_codes = 32}, -1, 1);
+         (options){
+             .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 9, .max_token = 8, .batch_codes = 32},
+         -1, 1);
     s = rows_of(SHAPE_CLERKS, 4000, 3);
     make("fsst12", &s, (options){.codec = FASTPAIR_CODEC_FSST12, .batch_codes = 1024}, -1, 1);
     s = rows_of(SHAPE_RANDOM_BYTES, 600, 10);
@@ -125,14 +129,17 @@ int main(void) {
     s = rows_of(SHAPE_EMPTY_ROWS, 0, 100);
     make("all_null", &s, (options){0}, -1, 0);
     s = rows_of(SHAPE_DRIFT, 12000, 0);
-    make(
-        "two_dictionaries", &s,
-        (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .chunk_bytes = 2500, .sample_bytes = 2500},
-        -1, 1);
+    make("two_dictionaries", &s,
+         (options){.codec = FASTPAIR_CODEC_ONPAIR,
+                   .code_bits = 12,
+                   .chunk_bytes = 2500,
+                   .sample_bytes = 2500},
+         -1, 1);
     s = rows_of(SHAPE_FOUR_VALUES, 3000, 0);
     make("framed", &s, (options){0}, '\n', 1);
     s = rows_of(SHAPE_UTF8, 300, 0);
-    make("aligned_4096", &s, (options){.codec = FASTPAIR_CODEC_STORED, .section_alignment = 4096}, -1, 0);
+    make("aligned_4096", &s, (options){.codec = FASTPAIR_CODEC_STORED, .section_alignment = 4096},
+         -1, 0);
     s = rows_of(SHAPE_LONG_AND_TINY, 6000, 0);
     make("long_lengths", &s, (options){0}, -1, 1);
     make_forged();

@@ -23,7 +23,8 @@ typedef struct assembled_part {
 
 DEVICE assembled_part assembled_my_part(const fp_gpu_span_launch *launch) {
     uint32_t blocks = launch->blocks, teams = launch->teams, team = block_x() * teams / blocks;
-    uint32_t first = (team * blocks + teams - 1) / teams, next = ((team + 1) * blocks + teams - 1) / teams;
+    uint32_t first = (team * blocks + teams - 1) / teams,
+             next = ((team + 1) * blocks + teams - 1) / teams;
     /* What each block would have alone; the first `more` blocks have one batch more. */
     uint32_t each = launch->batches / blocks, more = launch->batches % blocks;
     assembled_part part;
@@ -74,8 +75,8 @@ typedef struct assembled_batch {
 
 /* fetch: starts copying a batch's codes to shared memory, and reads where its bytes go. */
 template <class shape, int BITS>
-DEVICE assembled_batch assembled_fetch(const fp_gpu_span_launch *launch, uint32_t number, uint32_t *which,
-                                       uint8_t *codes) {
+DEVICE assembled_batch assembled_fetch(const fp_gpu_span_launch *launch, uint32_t number,
+                                       uint32_t *which, uint8_t *codes) {
     while (number >= launch->spans[*which + 1].first_batch) *which += 1;
     const fp_gpu_span *span = &launch->spans[*which];
     chunk_places places = chunk_places_from_span(span);
@@ -88,7 +89,8 @@ DEVICE assembled_batch assembled_fetch(const fp_gpu_span_launch *launch, uint32_
     uint32_t there = (least(batch.left, shape::codes) * BITS + 127) / 128;
     UNROLL for (uint32_t r = 0; r < (shape::batch_bytes / 16 + 31) / 32; r++) {
         uint32_t unit = 32 * r + lane();
-        if (unit < shape::batch_bytes / 16) async_load16(codes + 16 * unit, from + 16 * unit, unit < there);
+        if (unit < shape::batch_bytes / 16)
+            async_load16(codes + 16 * unit, from + 16 * unit, unit < there);
     }
     batch.place = chunk_read_place(&places, batch.in_chunk);
     return batch;
@@ -114,16 +116,20 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
                                  uint32_t room) {
     uint32_t lengths[(K + 3) / 4], tokens[K][shape::token_words], bad = 0, long_steps = 0;
     if (shape::asks_early) assembled_ask<shape, BITS, L, D>(dict, words, tokens);
-    int behind = assembled_measure<shape, K, BITS, L, D>(dict, words, batch->left, lengths, &long_steps);
+    int behind =
+        assembled_measure<shape, K, BITS, L, D>(dict, words, batch->left, lengths, &long_steps);
     if (warp_ballot(behind)) bad = FP_GPU_BAD_CODE;
-    uint32_t own = assembled_sum<K>(lengths), sum = warp_inclusive_sum(own), total = warp_shfl(sum, 31);
-    uint32_t place = chunk_position(batch->place), begin = warp_shfl(place, 0), end = warp_shfl(place, 1);
+    uint32_t own = assembled_sum<K>(lengths), sum = warp_inclusive_sum(own),
+             total = warp_shfl(sum, 31);
+    uint32_t place = chunk_position(batch->place), begin = warp_shfl(place, 0),
+             end = warp_shfl(place, 1);
     /* As far into a line, or a quarter of it, in shared memory as in global memory: a copy then reads none twice.
      * Whole lines count where gathers compete with the copy. */
     enum { line = D == FP_GPU_HOT || D == FP_GPU_FAR ? FP_GPU_LINE : FP_GPU_LINE / 4 };
     uint32_t moved = ((uint32_t)batch->out + begin - staging) & (line - 1);
     /* The one check that keeps every write inside the chunk, and finds any lie about positions. */
-    if (end > batch->end || begin > end || end - begin != total || (batch->in_chunk == 0 && begin != 0))
+    if (end > batch->end || begin > end || end - begin != total ||
+        (batch->in_chunk == 0 && begin != 0))
         bad |= FP_GPU_BAD_SIDECAR;
     if (bad) return bad;
     /* The host took the room from the chunk's header; a header that lies makes no lane leave the buffer. A return of its
@@ -143,7 +149,8 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
 }
 
 /* Copies the dictionary to shared memory and says where everything is. */
-template <int BITS, int L> DEVICE assembled_dict assembled_open(const fp_gpu_group *group, uint8_t *shared) {
+template <int BITS, int L>
+DEVICE assembled_dict assembled_open(const fp_gpu_group *group, uint8_t *shared) {
     assembled_dict dict;
     dict.lengths = shared;
     dict.tokens = shared + FP_GPU_CLASS_TABLE(BITS);
@@ -152,7 +159,8 @@ template <int BITS, int L> DEVICE assembled_dict assembled_open(const fp_gpu_gro
     dict.slots = group->slots;
     dict.near = group->near;
     dict.split = group->split;
-    for (uint32_t at = 16 * thread_in_block(); at < group->image_bytes; at += 16 * threads_in_block())
+    for (uint32_t at = 16 * thread_in_block(); at < group->image_bytes;
+         at += 16 * threads_in_block())
         shared_store16(shared + at, global_load16(group->image + at));
     return dict;
 }
@@ -161,8 +169,8 @@ template <int BITS, int L> DEVICE assembled_dict assembled_open(const fp_gpu_gro
  * time; `next_run` in shared memory is what the next warp takes. `span` is a span not behind the first one's. Returns
  * the bits for the status word. */
 template <int K, int BITS, int L, int D, int S>
-DEVICE uint32_t assembled_run(const fp_gpu_span_launch *launch, uint32_t span, uint32_t first, uint32_t step,
-                              uint32_t end, uint8_t *shared) {
+DEVICE uint32_t assembled_run(const fp_gpu_span_launch *launch, uint32_t span, uint32_t first,
+                              uint32_t step, uint32_t end, uint8_t *shared) {
     typedef assembled_shape<K, BITS, L, D, S> shape;
     typedef typename assembled_unit<S>::type unit;
     uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
@@ -195,8 +203,8 @@ DEVICE uint32_t assembled_run(const fp_gpu_span_launch *launch, uint32_t span, u
         number = first + mine * step;
         is_there = number < end;
         if (is_there) next = assembled_fetch<shape, BITS>(launch, number, &span, codes);
-        bad |= assembled_decode<shape, unit, K, BITS, L, D>(&dict, words, &batch, shared,
-                                                            buffers + shape::code_bytes, group.staging);
+        bad |= assembled_decode<shape, unit, K, BITS, L, D>(
+            &dict, words, &batch, shared, buffers + shape::code_bytes, group.staging);
     }
     bulk_wait();
     return bad;
@@ -210,8 +218,10 @@ DEVICE void assembled_kernel(const fp_gpu_span_launch *launch) {
     assembled_part part = assembled_my_part(launch);
     uint32_t bad = 0;
     for (uint32_t at = part.first; at < part.end;) {
-        uint32_t span = assembled_find(launch, at), end = least(part.end, launch->spans[span].group_end);
-        bad |= assembled_run<K, BITS, L, D, S>(launch, span, at + part.member, part.members, end, shared);
+        uint32_t span = assembled_find(launch, at),
+                 end = least(part.end, launch->spans[span].group_end);
+        bad |= assembled_run<K, BITS, L, D, S>(launch, span, at + part.member, part.members, end,
+                                               shared);
         at = end;
         if (at < part.end)
             block_sync(); /* the next dictionary takes the place of this one and of its buffers */

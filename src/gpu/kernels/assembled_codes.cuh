@@ -45,16 +45,18 @@ typedef struct assembled_dict {
 /* Bits first .. first + count - 1 of a lane's packed codes. */
 DEVICE uint32_t assembled_bits(const uint32_t *words, int first, int count) {
     int i = first / 32, shift = first % 32;
-    uint32_t value = shift + count <= 32 ? words[i] >> shift : funnel_right(words[i], words[i + 1], shift);
+    uint32_t value =
+        shift + count <= 32 ? words[i] >> shift : funnel_right(words[i], words[i + 1], shift);
     return count == 32 ? value : value & ((1u << count) - 1);
 }
 
 /* Code k times 2^scale, at no more cost than the code. */
 template <int BITS> DEVICE uint32_t assembled_scaled(const uint32_t *words, int k, int scale) {
     int bit = k * BITS, i = bit / 32, shift = bit % 32;
-    uint32_t value = shift + BITS > 32 ? funnel_right(words[i], words[i + 1], (uint32_t)(shift - scale))
-                     : shift >= scale  ? words[i] >> (shift - scale)
-                                       : words[i] << (scale - shift);
+    uint32_t value = shift + BITS > 32
+                         ? funnel_right(words[i], words[i + 1], (uint32_t)(shift - scale))
+                     : shift >= scale ? words[i] >> (shift - scale)
+                                      : words[i] << (scale - shift);
     return value & (((1u << BITS) - 1) << scale);
 }
 
@@ -128,7 +130,8 @@ DEVICE int assembled_measure(const assembled_dict *dict, const uint32_t *words, 
     if (L == 8) {
         UNROLL for (int i = 0; i < (K + 3) / 4; i++) all |= lengths[i];
     } else if (dict->slots < 1u << BITS) {
-        UNROLL for (int k = 0; k < K; k++) largest = greatest(largest, assembled_bits(words, k * BITS, BITS));
+        UNROLL for (int k = 0; k < K; k++) largest =
+            greatest(largest, assembled_bits(words, k * BITS, BITS));
     }
     if (D == FP_GPU_RARE) *long_steps = assembled_long_steps<K>(lengths);
     UNROLL for (int i = 0; i < (K + 3) / 4; i++) {

@@ -25,7 +25,8 @@ template <int L> DEVICE void assembled_half(const uint8_t *at, uint32_t *words) 
 
 /* Token k: L bytes, zero-padded. */
 template <int BITS, int L, int D>
-DEVICE void assembled_token(const assembled_dict *dict, const uint32_t *words, int k, uint32_t *token) {
+DEVICE void assembled_token(const assembled_dict *dict, const uint32_t *words, int k,
+                            uint32_t *token) {
     enum { row_scale = L == 16 ? 4 : 3, half_scale = row_scale - 1 };
     if (D == FP_GPU_FAR) {
         uint64_t at = dict->cold + assembled_scaled<BITS>(words, k, row_scale);
@@ -42,7 +43,8 @@ DEVICE void assembled_token(const assembled_dict *dict, const uint32_t *words, i
     }
     uint32_t at = assembled_scaled<BITS>(words, k, half_scale), split = dict->split << half_scale;
     if (D == FP_GPU_HOT) {
-        near_or_far<L>(dict->tokens, dict->halves, dict->cold, at, dict->near << half_scale, split, token);
+        near_or_far<L>(dict->tokens, dict->halves, dict->cold, at, dict->near << half_scale, split,
+                       token);
     } else {
         UNROLL for (int i = L / 8; i < L / 4; i++) token[i] = 0;
         assembled_half<L>(dict->tokens + at, token);
@@ -97,7 +99,8 @@ DEVICE void assembled_put(uint8_t *shared, const uint32_t *token, uint32_t lengt
 template <class shape, int BITS, int L, int D>
 DEVICE void assembled_ask(const assembled_dict *dict, const uint32_t *words,
                           uint32_t (*tokens)[shape::token_words]) {
-    UNROLL for (int k = 0; k < shape::ahead; k++) assembled_token<BITS, L, D>(dict, words, k, tokens[k]);
+    UNROLL for (int k = 0; k < shape::ahead; k++)
+        assembled_token<BITS, L, D>(dict, words, k, tokens[k]);
 }
 
 /* assemble: this lane's tokens, from byte `position` of shared memory on; the first have been asked for. All units that they
@@ -124,7 +127,8 @@ DEVICE assembled_rest<unit> assembled_assemble(const assembled_dict *dict, const
                 assembled_put<2>(shared, token, length, &rest);
             }
         } else {
-            if (k + ahead < K) assembled_token<BITS, L, D>(dict, words, k + ahead, tokens[(k + ahead) % K]);
+            if (k + ahead < K)
+                assembled_token<BITS, L, D>(dict, words, k + ahead, tokens[(k + ahead) % K]);
             assembled_put<shape::token_words>(shared, token, length, &rest);
         }
     }
@@ -145,8 +149,10 @@ DEVICE uint64_t assembled_below(uint64_t unit) {
 /* join: units that two lanes share. `last` is the last lane with codes. A lane that has all its codes fills a
  * unit, so its first unit is stored already; only the last lane's may still be its rest. */
 template <class unit>
-DEVICE void assembled_join(uint8_t *shared, uint32_t position, uint32_t last, assembled_rest<unit> rest) {
-    uint32_t inside = ~((uint32_t)sizeof(unit) - 1), first = position & inside, at = rest.end & inside;
+DEVICE void assembled_join(uint8_t *shared, uint32_t position, uint32_t last,
+                           assembled_rest<unit> rest) {
+    uint32_t inside = ~((uint32_t)sizeof(unit) - 1), first = position & inside,
+             at = rest.end & inside;
     unit below = assembled_below(rest.pending), stored;
     if (lane() > 0 && lane() <= last && position != first) {
         if (at == first) {

@@ -8,7 +8,8 @@
 /* A dictionary as a gather sees it: a plane of W bytes a token, one of the L - W others, and lengths. */
 typedef struct chunk_dict {
     uint64_t low, high, nibbles;
-    const uint8_t *shared; /* kernels that copy the three to shared memory: where, one behind the other */
+    const uint8_t
+        *shared; /* kernels that copy the three to shared memory: where, one behind the other */
     uint32_t slots, bits;
 } chunk_dict;
 
@@ -95,7 +96,8 @@ template <int K> struct chunk_quotients {
                                   (uint32_t)(K / 5 | K / 6 << 4 | K / 7 << 8 | K / 8 << 12) << 16;
 };
 
-template <int K> DEVICE chunk_places chunk_places_from_table(uint64_t entry, uint32_t batches, uint32_t end) {
+template <int K>
+DEVICE chunk_places chunk_places_from_table(uint64_t entry, uint32_t batches, uint32_t end) {
     fp_words4 sources = global_load16(entry + 16), batching = global_load16(entry + 48);
     chunk_places places;
     places.end = end;
@@ -109,22 +111,27 @@ template <int K> DEVICE chunk_places chunk_places_from_table(uint64_t entry, uin
         places.entries = batching.word[0];
         places.shift = highest_bit(group | 1);
         places.positions = words_low(sources);
-        places.numbers = places.positions + 4 * (uint64_t)((places.entries + group - 1) >> places.shift);
+        places.numbers =
+            places.positions + 4 * (uint64_t)((places.entries + group - 1) >> places.shift);
         /* For a file whose batches do not suit K, which the host does not let happen, batches will not add
          * up. */
-        places.each = batch_rounds - 1 < 8 ? chunk_quotients<K>::table >> 4 * (batch_rounds - 1) & 15 : 0;
+        places.each =
+            batch_rounds - 1 < 8 ? chunk_quotients<K>::table >> 4 * (batch_rounds - 1) & 15 : 0;
     }
     return places;
 }
 
-template <int K, int W> DEVICE decode_chunk chunk_from_tables(const fp_gpu_launch *launch, uint32_t first) {
+template <int K, int W>
+DEVICE decode_chunk chunk_from_tables(const fp_gpu_launch *launch, uint32_t first) {
     decode_chunk chunk;
-    uint64_t entry = launch->chunks + (uint64_t)(launch->first_chunk + block_y()) * sizeof(fp_gpu_chunk);
+    uint64_t entry =
+        launch->chunks + (uint64_t)(launch->first_chunk + block_y()) * sizeof(fp_gpu_chunk);
     fp_words4 counts = global_load16(entry + 32);
     chunk.batches = chunk_batches<K>(counts.word[0], first);
     if (!chunk.batches) return chunk;
     fp_words4 where = global_load16(entry);
-    chunk.dict = chunk_dict_from_table<W>(launch->dicts + (uint64_t)counts.word[3] * sizeof(fp_gpu_dict));
+    chunk.dict =
+        chunk_dict_from_table<W>(launch->dicts + (uint64_t)counts.word[3] * sizeof(fp_gpu_dict));
     chunk.places = chunk_places_from_table<K>(entry, chunk.batches, counts.word[2]);
     chunk.in = input_open(words_low(where), counts.word[0], chunk.dict.bits, launch->widened);
     chunk.out = launch->out + words_high(where);
@@ -132,8 +139,10 @@ template <int K, int W> DEVICE decode_chunk chunk_from_tables(const fp_gpu_launc
 }
 
 /* The chunk that this row of blocks works on. `first` is the lowest batch that the caller has a use for. */
-template <int K, int W> DEVICE decode_chunk chunk_open(const fp_gpu_launch *launch, uint32_t first) {
-    return launch->has_work ? chunk_from_work<K>(launch, first) : chunk_from_tables<K, W>(launch, first);
+template <int K, int W>
+DEVICE decode_chunk chunk_open(const fp_gpu_launch *launch, uint32_t first) {
+    return launch->has_work ? chunk_from_work<K>(launch, first)
+                            : chunk_from_tables<K, W>(launch, first);
 }
 
 /* ---------------------------------------------------------------- output positions */

@@ -27,7 +27,8 @@ typedef enum emulate_word {
 
 /* Waits for the other lanes; returns what the word gives this lane. File and line tell where lanes went
  * different ways. */
-uint32_t emulate_meet(emulate_word word, uint32_t value, uint32_t argument, const char *file, int line);
+uint32_t emulate_meet(emulate_word word, uint32_t value, uint32_t argument, const char *file,
+                      int line);
 /* Copies between the lane and memory, checked. */
 void emulate_global_load(void *to, uint64_t address, uint32_t size);
 void emulate_global_store(uint64_t address, const void *from, uint32_t size);
@@ -69,8 +70,12 @@ DEVICE uint32_t warp_shfl(uint32_t value, uint32_t from, HERE) {
 DEVICE uint32_t warp_ballot(int condition, HERE) {
     return emulate_meet(EMULATE_BALLOT, condition != 0, 0, file, line);
 }
-DEVICE uint32_t warp_or(uint32_t value, HERE) { return emulate_meet(EMULATE_OR, value, 0, file, line); }
-DEVICE uint32_t warp_same(uint32_t value, HERE) { return emulate_meet(EMULATE_SAME, value, 0, file, line); }
+DEVICE uint32_t warp_or(uint32_t value, HERE) {
+    return emulate_meet(EMULATE_OR, value, 0, file, line);
+}
+DEVICE uint32_t warp_same(uint32_t value, HERE) {
+    return emulate_meet(EMULATE_SAME, value, 0, file, line);
+}
 DEVICE void warp_sync(HERE) { emulate_meet(EMULATE_WARP_SYNC, 0, 0, file, line); }
 DEVICE void block_sync(HERE) { emulate_meet(EMULATE_BLOCK_SYNC, 0, 0, file, line); }
 
@@ -82,7 +87,9 @@ DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
 DEVICE uint32_t funnel_left(uint32_t low, uint32_t high, uint32_t shift) {
     return (uint32_t)(((uint64_t)high << 32 | low) << (shift & 31) >> 32);
 }
-DEVICE uint64_t shift_right64(uint64_t value, uint32_t shift) { return shift < 64 ? value >> shift : 0; }
+DEVICE uint64_t shift_right64(uint64_t value, uint32_t shift) {
+    return shift < 64 ? value >> shift : 0;
+}
 DEVICE uint32_t byte_of(uint32_t value, uint32_t i) { return value >> 8 * i & 255; }
 DEVICE uint32_t add_bytes(uint32_t value, uint32_t sum) {
     return sum + byte_of(value, 0) + byte_of(value, 1) + byte_of(value, 2) + byte_of(value, 3);
@@ -91,16 +98,16 @@ DEVICE uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 DEVICE uint32_t greatest(uint32_t a, uint32_t b) { return a > b ? a : b; }
 DEVICE uint64_t least64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-#define EMULATE_LOAD(name, function, from, type, result)                                                     \
-    DEVICE result name(from at) {                                                                            \
-        type loaded;                                                                                         \
-        function(&loaded, at, sizeof loaded);                                                                \
-        return loaded;                                                                                       \
+#define EMULATE_LOAD(name, function, from, type, result)                                           \
+    DEVICE result name(from at) {                                                                  \
+        type loaded;                                                                               \
+        function(&loaded, at, sizeof loaded);                                                      \
+        return loaded;                                                                             \
     }
-#define EMULATE_STORE(name, function, to, type, from)                                                        \
-    DEVICE void name(to at, from value) {                                                                    \
-        type stored = (type)value;                                                                           \
-        function(at, &stored, sizeof stored);                                                                \
+#define EMULATE_STORE(name, function, to, type, from)                                              \
+    DEVICE void name(to at, from value) {                                                          \
+        type stored = (type)value;                                                                 \
+        function(at, &stored, sizeof stored);                                                      \
     }
 EMULATE_LOAD(global_load1, emulate_global_load, uint64_t, uint8_t, uint32_t)
 EMULATE_LOAD(global_load2, emulate_global_load, uint64_t, uint16_t, uint32_t)
@@ -123,8 +130,8 @@ EMULATE_STORE(shared_store8, emulate_shared_store, uint8_t *, uint64_t, uint64_t
 EMULATE_STORE(shared_store16, emulate_shared_store, uint8_t *, fp_words4, fp_words4)
 DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) { return emulate_shared_add(at, value); }
 template <int L>
-DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_rows, uint32_t at,
-                        uint32_t near_end, uint32_t split, uint32_t *row) {
+DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_rows,
+                        uint32_t at, uint32_t near_end, uint32_t split, uint32_t *row) {
     uint8_t bytes[L] = {0};
     if (at >= near_end)
         emulate_global_load(bytes, far_rows + 2 * (uint64_t)at, L);
@@ -133,7 +140,9 @@ DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t 
     if (at < near_end && at >= split) emulate_shared_load(bytes + L / 2, seconds + at, L / 2);
     memcpy(row, bytes, L);
 }
-DEVICE void async_load16(uint8_t *to, uint64_t from, int is_there) { emulate_async_load(to, from, is_there); }
+DEVICE void async_load16(uint8_t *to, uint64_t from, int is_there) {
+    emulate_async_load(to, from, is_there);
+}
 DEVICE void async_wait(void) { emulate_async_wait(); }
 DEVICE void bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes) {
     if (lane() == 0 && bytes) emulate_bulk_store(to, from, bytes);

@@ -11,9 +11,9 @@
 /* Where a kernel has its tokens. */
 typedef enum fp_gpu_home {
     FP_GPU_SPLIT, /* shared memory: first halves of all, second halves from the first token on that has one */
-    FP_GPU_RARE,  /* the same, for columns in which tokens with second halves are rare */
-    FP_GPU_HOT,   /* the hot part as with SPLIT, the others in global memory */
-    FP_GPU_FAR    /* global memory */
+    FP_GPU_RARE, /* the same, for columns in which tokens with second halves are rare */
+    FP_GPU_HOT,  /* the hot part as with SPLIT, the others in global memory */
+    FP_GPU_FAR   /* global memory */
 } fp_gpu_home;
 
 /* An image's shape, all of it from the dictionary. */
@@ -40,8 +40,9 @@ static inline uint32_t fp_gpu_image_slots(uint32_t code_bits, uint32_t slots) {
 }
 
 /* `lengths` of the dictionary's `slots` codes, of which `hot` are the hot part. */
-static inline fp_gpu_image fp_gpu_image_shape(fp_gpu_home home, uint32_t code_bits, uint32_t longest,
-                                              const uint8_t *lengths, uint32_t slots, uint32_t hot) {
+static inline fp_gpu_image fp_gpu_image_shape(fp_gpu_home home, uint32_t code_bits,
+                                              uint32_t longest, const uint8_t *lengths,
+                                              uint32_t slots, uint32_t hot) {
     fp_gpu_image image = {home, code_bits, longest, 0, 0, 0, 0};
     image.slots = fp_gpu_image_slots(code_bits, slots);
     image.near = home == FP_GPU_FAR ? 0 : home == FP_GPU_HOT ? hot : image.slots;
@@ -52,8 +53,8 @@ static inline fp_gpu_image fp_gpu_image_shape(fp_gpu_home home, uint32_t code_bi
 }
 
 /* `half` bytes, 4 or 8, of each of so many rows. */
-static inline void fp_gpu_image_halves(const uint8_t *rows, uint32_t row_bytes, uint32_t half, uint32_t count,
-                                       uint8_t *to) {
+static inline void fp_gpu_image_halves(const uint8_t *rows, uint32_t row_bytes, uint32_t half,
+                                       uint32_t count, uint8_t *to) {
     if (half == 4)
         for (uint32_t i = 0; i < count; i++) memcpy(to + 4 * i, rows + (uint64_t)row_bytes * i, 4);
     else
@@ -61,8 +62,9 @@ static inline void fp_gpu_image_halves(const uint8_t *rows, uint32_t row_bytes, 
 }
 
 /* Fills shape->bytes bytes. There are `slots` rows of row_bytes, 8 or 16, zero-padded; 8 only if no token is longer. */
-static inline void fp_gpu_image_write(const fp_gpu_image *shape, const uint8_t *rows, uint32_t row_bytes,
-                                      const uint8_t *lengths, uint32_t slots, uint8_t *image) {
+static inline void fp_gpu_image_write(const fp_gpu_image *shape, const uint8_t *rows,
+                                      uint32_t row_bytes, const uint8_t *lengths, uint32_t slots,
+                                      uint8_t *image) {
     uint32_t shift = FP_GPU_CLASS_SHIFT(shape->code_bits), half = shape->longest / 2;
     uint8_t *tokens = image + FP_GPU_CLASS_TABLE(shape->code_bits);
     memset(image, 0, shape->bytes);
@@ -73,8 +75,8 @@ static inline void fp_gpu_image_write(const fp_gpu_image *shape, const uint8_t *
     uint32_t count = shape->near < slots ? shape->near : slots, split = shape->split;
     fp_gpu_image_halves(rows, row_bytes, half, count, tokens);
     if (split < count)
-        fp_gpu_image_halves(rows + (uint64_t)row_bytes * split + half, row_bytes, half, count - split,
-                            tokens + half * shape->near);
+        fp_gpu_image_halves(rows + (uint64_t)row_bytes * split + half, row_bytes, half,
+                            count - split, tokens + half * shape->near);
 }
 
 #endif

@@ -40,7 +40,8 @@ template <int K> DEVICE void input_codes(const fp_lane_input *in, uint32_t first
         uint32_t stride = 4 * in->bits, mask = (1u << in->bits) - 1;
         uint64_t at = in->at + (uint64_t)first * stride;
         UNROLL for (int k = 0; k < K; k++) {
-            uint32_t low = global_load4(at + k * stride), high = global_load4(at + k * stride + in->next);
+            uint32_t low = global_load4(at + k * stride),
+                     high = global_load4(at + k * stride + in->next);
             code[k] = funnel_right(low, high, in->shift) & mask;
         }
     }
@@ -51,8 +52,10 @@ DEVICE uint32_t input_code_guarded(const fp_lane_input *in, uint32_t round) {
     if (32 * (uint64_t)round + lane() >= in->count) return 0;
     if (in->bits == 16) return global_load2(in->at + 64 * (uint64_t)round);
     uint64_t at = in->at + (uint64_t)round * 4 * in->bits;
-    uint32_t next = in->shift + in->bits > 32 ? 4 : 0; /* the section may end with the code's word */
-    return funnel_right(global_load4(at), global_load4(at + next), in->shift) & ((1u << in->bits) - 1);
+    uint32_t next =
+        in->shift + in->bits > 32 ? 4 : 0; /* the section may end with the code's word */
+    return funnel_right(global_load4(at), global_load4(at + next), in->shift) &
+           ((1u << in->bits) - 1);
 }
 
 #endif

@@ -32,23 +32,26 @@
 #define LAUNCH       const __grid_constant__ fp_gpu_launch launch
 #define SPAN_LAUNCH  const __grid_constant__ fp_gpu_span_launch launch
 
-#define FP_STAGED(K, W, H, T, B)                                                                             \
-    IF_T##T(KERNEL(T, B) fp_staged_k##K##_w##W##_h##H##_t##T##_b##B(LAUNCH) {                                \
-        staged_kernel<K, W, 16, H, T, B>(&launch);                                                           \
+#define FP_STAGED(K, W, H, T, B)                                                                   \
+    IF_T##T(KERNEL(T, B) fp_staged_k##K##_w##W##_h##H##_t##T##_b##B(LAUNCH) {                      \
+        staged_kernel<K, W, 16, H, T, B>(&launch);                                                 \
     })
-#define FP_STAGED8(K, T, B)                                                                                  \
-    IF_T##T(KERNEL(T, B) fp_staged8_k##K##_t##T##_b##B(LAUNCH) { staged_kernel<K, 8, 8, 0, T, B>(&launch); })
-#define FP_SHARED(K, W, H, T, B)                                                                             \
-    IF_T##T(KERNEL(T, B) fp_shared_k##K##_w##W##_h##H##_t##T##_b##B(LAUNCH, uint32_t shared_slots) {         \
-        staged_shared_kernel<K, W, 16, H, T, B>(&launch, shared_slots);                                      \
+#define FP_STAGED8(K, T, B)                                                                        \
+    IF_T##T(KERNEL(T, B) fp_staged8_k##K##_t##T##_b##B(LAUNCH) {                                   \
+        staged_kernel<K, 8, 8, 0, T, B>(&launch);                                                  \
     })
-#define FP_SHARED8(K, T, B)                                                                                  \
-    IF_T##T(KERNEL(T, B) fp_shared8_k##K##_t##T##_b##B(LAUNCH, uint32_t shared_slots) {                      \
-        staged_shared_kernel<K, 8, 8, 0, T, B>(&launch, shared_slots);                                       \
+#define FP_SHARED(K, W, H, T, B)                                                                   \
+    IF_T##T(KERNEL(T, B)                                                                           \
+                fp_shared_k##K##_w##W##_h##H##_t##T##_b##B(LAUNCH, uint32_t shared_slots) {        \
+                    staged_shared_kernel<K, W, 16, H, T, B>(&launch, shared_slots);                \
+                })
+#define FP_SHARED8(K, T, B)                                                                        \
+    IF_T##T(KERNEL(T, B) fp_shared8_k##K##_t##T##_b##B(LAUNCH, uint32_t shared_slots) {            \
+        staged_shared_kernel<K, 8, 8, 0, T, B>(&launch, shared_slots);                             \
     })
-#define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                                    \
-    KERNEL(T, 1) fp_assembled_k##K##_b##BITS##_l##L##_##D##_s##S##_t##T(SPAN_LAUNCH) {                       \
-        assembled_kernel<K, BITS, L, FP_GPU_##D, S>(&launch);                                                \
+#define FP_ASSEMBLED(K, BITS, L, D, S, T)                                                          \
+    KERNEL(T, 1) fp_assembled_k##K##_b##BITS##_l##L##_##D##_s##S##_t##T(SPAN_LAUNCH) {             \
+        assembled_kernel<K, BITS, L, FP_GPU_##D, S>(&launch);                                      \
     }
 #include "variants.def"
 

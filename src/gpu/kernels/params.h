@@ -36,7 +36,8 @@ typedef struct fp_gpu_chunk {
     uint64_t lengths_bytes;
     uint64_t row_count;
     uint64_t first_row_slot; /* index of the chunk's first entry in the row-offset output */
-    uint64_t column_offset;  /* of the chunk's first byte within its column: what row offsets count from */
+    uint64_t
+        column_offset; /* of the chunk's first byte within its column: what row offsets count from */
     uint64_t reserved[2];
 } fp_gpu_chunk;
 
@@ -90,9 +91,9 @@ typedef struct fp_gpu_span {
 /* The dictionary of an assembled kernel: what a block copies to shared memory. In device memory, one entry a
  * group of chunks with this dictionary, at a multiple of 16. 48 bytes. */
 typedef struct fp_gpu_group {
-    uint64_t image;              /* lengths by class, then tokens (image.h), 16-byte aligned */
-    uint64_t cold;               /* the plane of rows as long as the kernel's longest; HOT and FAR */
-    uint32_t image_bytes;        /* whole 16-byte units */
+    uint64_t image;       /* lengths by class, then tokens (image.h), 16-byte aligned */
+    uint64_t cold;        /* the plane of rows as long as the kernel's longest; HOT and FAR */
+    uint32_t image_bytes; /* whole 16-byte units */
     uint32_t slots, near, split; /* as in fp_gpu_image */
     uint32_t staging;            /* FP_GPU_STAGING of the largest batch */
     uint32_t reserved[3];
@@ -129,7 +130,8 @@ typedef struct fp_gpu_launch {
     uint64_t row_offsets;
     uint32_t offset_bits;
     uint32_t first_chunk;
-    uint32_t widened; /* 1: codes are 16-bit integers whatever the dictionary's width (the paper's input) */
+    uint32_t
+        widened; /* 1: codes are 16-bit integers whatever the dictionary's width (the paper's input) */
     /* 1: decode kernels take chunk first_chunk + c from work[c], for at most FP_GPU_WORK_CHUNKS chunks; 0:
      * from the tables. The kernels beside them always use the tables. */
     uint32_t has_work;
@@ -151,19 +153,22 @@ typedef struct fp_gpu_span_launch {
 } fp_gpu_span_launch;
 
 /* How much of it has to be passed. */
-#define FP_GPU_SPAN_LAUNCH_BYTES(spans) (sizeof(uint64_t) * 4 + ((size_t)(spans) + 1) * sizeof(fp_gpu_span))
+#define FP_GPU_SPAN_LAUNCH_BYTES(spans)                                                            \
+    (sizeof(uint64_t) * 4 + ((size_t)(spans) + 1) * sizeof(fp_gpu_span))
 
 /* Dynamic shared memory of a kernel that copies the dictionary there (staged_shared.cuh): tokens of up to
  * `longest` bytes, 8 or 16, and their lengths. */
-#define FP_SHARED_DICT_BYTES(slots, longest) (((slots) * (longest) + ((slots) + 1) / 2 + 15) / 16 * 16)
+#define FP_SHARED_DICT_BYTES(slots, longest)                                                       \
+    (((slots) * (longest) + ((slots) + 1) / 2 + 15) / 16 * 16)
 
 #if defined(__cplusplus)
 #define FP_GPU_ASSERT static_assert
 #else
 #define FP_GPU_ASSERT _Static_assert
 #endif
-FP_GPU_ASSERT(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 && sizeof(fp_gpu_work) == 80 &&
-                  sizeof(fp_gpu_group) == 48 && sizeof(fp_gpu_span) == 56 &&
+FP_GPU_ASSERT(sizeof(fp_gpu_chunk) == 128 && sizeof(fp_gpu_dict) == 64 &&
+                  sizeof(fp_gpu_work) == 80 && sizeof(fp_gpu_group) == 48 &&
+                  sizeof(fp_gpu_span) == 56 &&
                   sizeof(fp_gpu_launch) == 64 + 80 * FP_GPU_WORK_CHUNKS,
               "host and device must agree on these sizes");
 FP_GPU_ASSERT(sizeof(fp_gpu_launch) <= 4096 - 8, "and a kernel may have a second parameter");

@@ -22,12 +22,14 @@ typedef struct positions_chunk {
 
 DEVICE positions_chunk positions_open(const fp_gpu_launch *launch, uint32_t codes_per_lane) {
     positions_chunk chunk;
-    uint64_t entry = launch->chunks + (uint64_t)(launch->first_chunk + block_y()) * sizeof(fp_gpu_chunk);
+    uint64_t entry =
+        launch->chunks + (uint64_t)(launch->first_chunk + block_y()) * sizeof(fp_gpu_chunk);
     fp_words4 counts = global_load16(entry + 32);
     chunk.codes = global_load8(entry);
     chunk.positions = global_load8(entry + 24);
     chunk.count = counts.word[0];
-    chunk.batches = chunk.count / (32 * codes_per_lane) + (chunk.count % (32 * codes_per_lane) != 0);
+    chunk.batches =
+        chunk.count / (32 * codes_per_lane) + (chunk.count % (32 * codes_per_lane) != 0);
     chunk.dict = launch->dicts + (uint64_t)counts.word[3] * sizeof(fp_gpu_dict);
     return chunk;
 }
@@ -45,7 +47,8 @@ DEVICE void measure_batches(const fp_gpu_launch *launch, uint32_t codes_per_lane
     for (uint32_t first = 0; first < codes_per_lane; first += 8) {
         UNROLL for (uint32_t k = first; k < first + 8; k++) {
             if (k < codes_per_lane && 32 * k + lane() < left) {
-                uint32_t code = least(input_code_guarded(&in, batch * codes_per_lane + k), sizes.word[2] - 1);
+                uint32_t code =
+                    least(input_code_guarded(&in, batch * codes_per_lane + k), sizes.word[2] - 1);
                 bytes += ((global_load1(nibbles + (code >> 1)) >> (code & 1) * 4) & 15) + 1;
             }
         }
@@ -69,7 +72,8 @@ DEVICE void positions_write(uint64_t positions, uint32_t first, uint32_t count, 
         global_store16(positions + 4 * (uint64_t)first, values);
     } else {
         UNROLL for (uint32_t i = 0; i < 4; i++) {
-            if (first + i < count) global_store4(positions + 4 * (uint64_t)(first + i), values.word[i]);
+            if (first + i < count)
+                global_store4(positions + 4 * (uint64_t)(first + i), values.word[i]);
         }
     }
 }

@@ -21,7 +21,8 @@ typedef struct rows_chunk {
 
 DEVICE rows_chunk rows_open(const fp_gpu_launch *launch) {
     rows_chunk chunk;
-    uint64_t entry = launch->chunks + (uint64_t)(launch->first_chunk + block_y()) * sizeof(fp_gpu_chunk);
+    uint64_t entry =
+        launch->chunks + (uint64_t)(launch->first_chunk + block_y()) * sizeof(fp_gpu_chunk);
     fp_words4 section = global_load16(entry + 80), slots = global_load16(entry + 96);
     chunk.lengths = global_load8(entry + 72);
     chunk.lengths_bytes = words_low(section);
@@ -98,7 +99,8 @@ DEVICE void row_offsets(const fp_gpu_launch *launch) {
                        chunk.column_offset + start[r]);
     }
     if (is_last && chunk.last_in_column && lane() == 0)
-        rows_store(launch, chunk.first_slot + chunk.rows, chunk.column_offset + chunk.decoded_bytes);
+        rows_store(launch, chunk.first_slot + chunk.rows,
+                   chunk.column_offset + chunk.decoded_bytes);
 }
 
 #endif

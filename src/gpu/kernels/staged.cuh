@@ -16,8 +16,10 @@
  * H  rounds of queued reads that are under way while the emit runs */
 template <int K, int W, int L, int H> struct staged_shape {
     static_assert(K >= 1 && K <= 8, "a queue entry has 13 bits for a place in the batch");
-    static_assert((W == 8 || W == 16) && (L == 8 || L == 16) && W <= L, "planes hold 8 or 16 bytes");
-    static_assert(H >= 0 && H <= K && (W < L || H == 0), "there are at most K rounds of queued reads");
+    static_assert((W == 8 || W == 16) && (L == 8 || L == 16) && W <= L,
+                  "planes hold 8 or 16 bytes");
+    static_assert(H >= 0 && H <= K && (W < L || H == 0),
+                  "there are at most K rounds of queued reads");
     enum {
         codes = 32 * K,
         staging_bytes = codes * L + 16, /* a batch of longest tokens, moved up by at most 15 */
@@ -29,7 +31,8 @@ template <int K, int W, int L, int H> struct staged_shape {
 
 /* The same for a block of T threads, of which a multiprocessor is to hold B. */
 template <int K, int W, int L, int H, int T, int B> struct staged_block {
-    static_assert(T == 64 || T == 128 || T == 256, "whole warps, and few enough for static shared memory");
+    static_assert(T == 64 || T == 128 || T == 256,
+                  "whole warps, and few enough for static shared memory");
     static_assert(B >= 1 && T * B <= 2048, "a multiprocessor has at most 64 warp slots");
     enum {
         warps = T / 32,
@@ -60,7 +63,8 @@ template <int W, int S> DEVICE uint64_t staged_high8(const chunk_dict *dict, uin
              : global_load8(dict->high + 8 * (uint64_t)code);
 }
 template <int S> DEVICE fp_words4 staged_row16(const chunk_dict *dict, uint32_t code) {
-    return S ? shared_load16(dict->shared + code * 16) : global_load16(dict->low + 16 * (uint64_t)code);
+    return S ? shared_load16(dict->shared + code * 16)
+             : global_load16(dict->low + 16 * (uint64_t)code);
 }
 
 /* ---------------------------------------------------------------- the stages */
@@ -86,8 +90,8 @@ DEVICE uint32_t staged_input(const fp_lane_input *in, uint32_t batch, uint32_t l
 /* gather: length[k] and the first W bytes of each token: low[k] and, for W == 16, more[k]. Lanes behind the
  * chunk's last code get empty tokens, and no later stage needs to know. */
 template <int K, int W, int L, int S>
-DEVICE void staged_gather(const chunk_dict *dict, uint32_t left, const uint32_t *code, uint32_t *length,
-                          uint64_t *low, uint64_t *more) {
+DEVICE void staged_gather(const chunk_dict *dict, uint32_t left, const uint32_t *code,
+                          uint32_t *length, uint64_t *low, uint64_t *more) {
     UNROLL for (int k = 0; k < K; k++) {
         length[k] = staged_length<L, S>(dict, code[k]);
         if (W == 8) {
@@ -144,10 +148,12 @@ DEVICE uint32_t staged_queue(const uint32_t *code, const uint32_t *length, const
 
 /* hoist: the first H rounds of queued reads are started; the emit waits for them only when it needs them. */
 template <int H, int W, int S>
-DEVICE void staged_hoist(const chunk_dict *dict, const uint8_t *queue, uint32_t queued, uint64_t *high) {
+DEVICE void staged_hoist(const chunk_dict *dict, const uint8_t *queue, uint32_t queued,
+                         uint64_t *high) {
     UNROLL for (int r = 0; r < H; r++) {
         uint32_t slot = 32 * r + lane();
-        if (slot < queued) high[r] = staged_high8<W, S>(dict, shared_load4(queue + 4 * slot) & 0xffff);
+        if (slot < queued)
+            high[r] = staged_high8<W, S>(dict, shared_load4(queue + 4 * slot) & 0xffff);
     }
 }
 
@@ -164,18 +170,20 @@ DEVICE void staged_store(uint8_t *to, uint64_t bytes, uint32_t count) {
  * disjoint ranges, so lanes need no order among each other. */
 template <int K, int W, int L, int H, int S>
 DEVICE void staged_emit(const chunk_dict *dict, const uint32_t *length, const uint32_t *offset,
-                        const uint64_t *low, const uint64_t *more, const uint8_t *queue, uint32_t queued,
-                        const uint64_t *high, uint8_t *to) {
+                        const uint64_t *low, const uint64_t *more, const uint8_t *queue,
+                        uint32_t queued, const uint64_t *high, uint8_t *to) {
     UNROLL for (int k = 0; k < K; k++) {
         staged_store(to + offset[k], low[k], length[k]);
-        if (W == 16 && length[k] > 8) staged_store(to + offset[k] + 8, more[W == 16 ? k : 0], length[k] - 8);
+        if (W == 16 && length[k] > 8)
+            staged_store(to + offset[k] + 8, more[W == 16 ? k : 0], length[k] - 8);
     }
     if (W < L) {
         UNROLL for (int r = 0; r < K; r++) {
             uint32_t slot = 32 * r + lane();
             if (slot < queued) {
                 uint32_t entry = shared_load4(queue + 4 * slot);
-                uint64_t bytes = r < H ? high[r < H ? r : 0] : staged_high8<W, S>(dict, entry & 0xffff);
+                uint64_t bytes =
+                    r < H ? high[r < H ? r : 0] : staged_high8<W, S>(dict, entry & 0xffff);
                 staged_store(to + (entry >> 19), bytes, (entry >> 16 & 7) + 1);
             }
         }
@@ -186,23 +194,27 @@ DEVICE void staged_emit(const chunk_dict *dict, const uint32_t *length, const ui
 /* drain: `total` bytes from `from` to `out`, which have the same distance from a 16-byte boundary. Single
  * bytes up to the first boundary and behind the last one, so that no other batch's bytes are touched. A
  * batch has at most 2 K L whole pieces. */
-template <int K, int L> DEVICE void staged_drain(const uint8_t *from, uint64_t out, uint32_t total) {
+template <int K, int L>
+DEVICE void staged_drain(const uint8_t *from, uint64_t out, uint32_t total) {
     uint32_t head = least((0u - (uint32_t)out) & 15, total), body = (total - head) / 16,
              tail = head + 16 * body;
     if (lane() < head) global_store1(out + lane(), shared_load1(from + lane()));
     UNROLL for (uint32_t r = 0; r < (K * L + 15) / 16; r++) {
         uint32_t piece = 32 * r + lane();
-        if (piece < body) global_store16(out + head + 16 * piece, shared_load16(from + head + 16 * piece));
+        if (piece < body)
+            global_store16(out + head + 16 * piece, shared_load16(from + head + 16 * piece));
     }
-    if (lane() < total - tail) global_store1(out + tail + lane(), shared_load1(from + tail + lane()));
+    if (lane() < total - tail)
+        global_store1(out + tail + lane(), shared_load1(from + tail + lane()));
 }
 
 /* ---------------------------------------------------------------- the whole */
 
 /* One batch. Returns the bits for the status word, the same in all lanes. */
 template <int K, int W, int L, int H, int S>
-DEVICE uint32_t staged_batch(const fp_lane_input *in, const chunk_dict *dict, const chunk_places *places,
-                             uint64_t out, uint32_t batch, uint8_t *staging, uint8_t *queue) {
+DEVICE uint32_t staged_batch(const fp_lane_input *in, const chunk_dict *dict,
+                             const chunk_places *places, uint64_t out, uint32_t batch,
+                             uint8_t *staging, uint8_t *queue) {
     uint32_t code[K], length[K], offset[K], queued = 0;
     uint64_t low[K], more[W == 16 ? K : 1], high[staged_shape<K, W, L, H>::held];
     uint32_t left = in->count - 32 * K * batch;
@@ -227,17 +239,19 @@ DEVICE uint32_t staged_batch(const fp_lane_input *in, const chunk_dict *dict, co
 }
 
 /* A kernel: each warp takes one batch. */
-template <int K, int W, int L, int H, int T, int B> DEVICE void staged_kernel(const fp_gpu_launch *launch) {
+template <int K, int W, int L, int H, int T, int B>
+DEVICE void staged_kernel(const fp_gpu_launch *launch) {
     typedef staged_shape<K, W, L, H> shape;
     typedef staged_block<K, W, L, H, T, B> block;
     SHARED_BYTES(shared, block::shared_bytes);
     uint8_t *staging = shared + warp_in_block() * shape::staging_bytes;
-    uint8_t *queue = shared + block::warps * shape::staging_bytes + warp_in_block() * shape::queue_bytes;
+    uint8_t *queue =
+        shared + block::warps * shape::staging_bytes + warp_in_block() * shape::queue_bytes;
     uint32_t batch = block_x() * block::warps + warp_in_block();
     decode_chunk chunk = chunk_open<K, W>(launch, batch);
     if (!chunk.batches) return;
-    uint32_t bad =
-        staged_batch<K, W, L, H, 0>(&chunk.in, &chunk.dict, &chunk.places, chunk.out, batch, staging, queue);
+    uint32_t bad = staged_batch<K, W, L, H, 0>(&chunk.in, &chunk.dict, &chunk.places, chunk.out,
+                                               batch, staging, queue);
     if (bad && lane() == 0) report(launch->status, bad);
 }
 

@@ -26,7 +26,8 @@ DEVICE void staged_shared_kernel(const fp_gpu_launch *launch, uint32_t shared_sl
     SHARED_BYTES(shared, block::shared_bytes);
     SHARED_DYNAMIC_BYTES(shared_dict);
     uint8_t *staging = shared + warp_in_block() * shape::staging_bytes;
-    uint8_t *queue = shared + block::warps * shape::staging_bytes + warp_in_block() * shape::queue_bytes;
+    uint8_t *queue =
+        shared + block::warps * shape::staging_bytes + warp_in_block() * shape::queue_bytes;
     decode_chunk chunk = chunk_open<K, W>(launch, block_x() * block::warps);
     if (!chunk.batches) return;
 
@@ -40,8 +41,8 @@ DEVICE void staged_shared_kernel(const fp_gpu_launch *launch, uint32_t shared_sl
 
     for (uint32_t batch = block_x() * block::warps + warp_in_block(); batch < chunk.batches;
          batch += blocks_x() * block::warps) {
-        uint32_t bad = staged_batch<K, W, L, H, 1>(&chunk.in, &chunk.dict, &chunk.places, chunk.out, batch,
-                                                   staging, queue);
+        uint32_t bad = staged_batch<K, W, L, H, 1>(&chunk.in, &chunk.dict, &chunk.places, chunk.out,
+                                                   batch, staging, queue);
         if (bad && lane() == 0) report(launch->status, bad);
         warp_sync(); /* what the drain read is about to be overwritten */
     }

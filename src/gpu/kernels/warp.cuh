@@ -41,7 +41,9 @@ DEVICE uint32_t blocks_x(void) { return gridDim.x; }
 DEVICE uint32_t warp_shfl_up(uint32_t value, uint32_t distance) {
     return __shfl_up_sync(ALL_LANES, value, distance);
 }
-DEVICE uint32_t warp_shfl(uint32_t value, uint32_t from) { return __shfl_sync(ALL_LANES, value, from); }
+DEVICE uint32_t warp_shfl(uint32_t value, uint32_t from) {
+    return __shfl_sync(ALL_LANES, value, from);
+}
 /* Bit i is set where lane i's condition holds. */
 DEVICE uint32_t warp_ballot(int condition) { return __ballot_sync(ALL_LANES, condition); }
 /* Bits that are set in any lane's value. */
@@ -85,7 +87,9 @@ DEVICE uint64_t least64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 DEVICE uint32_t global_load1(uint64_t address) { return __ldg(GLOBAL(const uint8_t, address)); }
 DEVICE uint32_t global_load2(uint64_t address) { return __ldg(GLOBAL(const uint16_t, address)); }
 DEVICE uint32_t global_load4(uint64_t address) { return __ldg(GLOBAL(const uint32_t, address)); }
-DEVICE uint64_t global_load8(uint64_t address) { return __ldg(GLOBAL(const unsigned long long, address)); }
+DEVICE uint64_t global_load8(uint64_t address) {
+    return __ldg(GLOBAL(const unsigned long long, address));
+}
 DEVICE fp_words4 global_load16(uint64_t address) {
     uint4 loaded = __ldg(GLOBAL(const uint4, address));
     return fp_words4{{loaded.x, loaded.y, loaded.z, loaded.w}};
@@ -96,13 +100,18 @@ DEVICE fp_words4 global_reload16(uint64_t address) {
     uint4 loaded = *GLOBAL(const uint4, address);
     return fp_words4{{loaded.x, loaded.y, loaded.z, loaded.w}};
 }
-DEVICE void global_store1(uint64_t address, uint32_t value) { *GLOBAL(uint8_t, address) = (uint8_t)value; }
+DEVICE void global_store1(uint64_t address, uint32_t value) {
+    *GLOBAL(uint8_t, address) = (uint8_t)value;
+}
 DEVICE void global_store4(uint64_t address, uint32_t value) { *GLOBAL(uint32_t, address) = value; }
 DEVICE void global_store8(uint64_t address, uint64_t value) { *GLOBAL(uint64_t, address) = value; }
 DEVICE void global_store16(uint64_t address, fp_words4 value) {
-    *GLOBAL(uint4, address) = make_uint4(value.word[0], value.word[1], value.word[2], value.word[3]);
+    *GLOBAL(uint4, address) =
+        make_uint4(value.word[0], value.word[1], value.word[2], value.word[3]);
 }
-DEVICE void global_or4(uint64_t address, uint32_t bits) { atomicOr(GLOBAL(unsigned int, address), bits); }
+DEVICE void global_or4(uint64_t address, uint32_t bits) {
+    atomicOr(GLOBAL(unsigned int, address), bits);
+}
 
 /* ---------------------------------------------------------------- shared memory */
 DEVICE uint32_t shared_load1(const uint8_t *at) { return *at; }
@@ -119,15 +128,17 @@ DEVICE void shared_store16(uint8_t *at, fp_words4 value) {
     *(uint4 *)at = make_uint4(value.word[0], value.word[1], value.word[2], value.word[3]);
 }
 /* Adds to a word that other lanes add to as well; returns what it was before. */
-DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) { return atomicAdd((unsigned int *)at, value); }
+DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) {
+    return atomicAdd((unsigned int *)at, value);
+}
 
 /* ---------------------------------------------------------------- either memory */
 /* A row of L bytes, 8 or 16, at `at` bytes into the first halves: if that is below `near_end`, its first half from
  * shared memory and, from `split` on, its second half, else zeros; further up, all of it from global memory. Without
  * a branch, so that several rows can be on their way. */
 template <int L>
-DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_rows, uint32_t at,
-                        uint32_t near_end, uint32_t split, uint32_t *row) {
+DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_rows,
+                        uint32_t at, uint32_t near_end, uint32_t split, uint32_t *row) {
     uint32_t first = (uint32_t)__cvta_generic_to_shared(firsts + at);
     uint32_t second = (uint32_t)__cvta_generic_to_shared(seconds + at);
     uint64_t far_at = far_rows + 2 * (uint64_t)at;
@@ -156,10 +167,10 @@ DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t 
 /* From global to shared memory, 16 bytes, or zeros if they are not there; done when async_wait of the same
  * lane returns. */
 DEVICE void async_load16(uint8_t *to, uint64_t from, int is_there) {
-    asm volatile(
-        "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-        "l"(from), "r"(is_there ? 16 : 0)
-        : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     (uint32_t)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(is_there ? 16 : 0)
+                 : "memory");
 }
 DEVICE void async_wait(void) { asm volatile("cp.async.wait_all;" ::: "memory"); }
 

@@ -10,7 +10,8 @@
 
 /* The chunk's output positions, for batches of 32 * codes_per_lane codes, and its counts. Which batches of the launch and
  * which group it is, the caller adds. `out` is the address of the output. */
-static inline fp_gpu_span fp_gpu_span_make(const fp_gpu_chunk *chunk, uint64_t out, uint32_t codes_per_lane) {
+static inline fp_gpu_span fp_gpu_span_make(const fp_gpu_chunk *chunk, uint64_t out,
+                                           uint32_t codes_per_lane) {
     fp_gpu_span span;
     memset(&span, 0, sizeof span);
     uint32_t batch = 32 * codes_per_lane, group = chunk->group_batches;
@@ -25,7 +26,8 @@ static inline fp_gpu_span fp_gpu_span_make(const fp_gpu_chunk *chunk, uint64_t o
     } else {
         while (2u << span.place_shift <= group) span.place_shift++;
         span.positions = chunk->sidecar;
-        span.numbers_at = (uint32_t)(((uint64_t)chunk->file_batches + group - 1) >> span.place_shift);
+        span.numbers_at =
+            (uint32_t)(((uint64_t)chunk->file_batches + group - 1) >> span.place_shift);
         span.entries = chunk->file_batches;
         span.place_each = (uint8_t)(batch / chunk->batch_codes);
     }
@@ -33,8 +35,9 @@ static inline fp_gpu_span fp_gpu_span_make(const fp_gpu_chunk *chunk, uint64_t o
 }
 
 /* codes_per_lane and low_bytes are the kernel's K and W. `dict` is not looked at if the chunk is stored. */
-static inline fp_gpu_work fp_gpu_work_make(const fp_gpu_chunk *chunk, const fp_gpu_dict *dict, uint64_t out,
-                                           uint32_t codes_per_lane, uint32_t low_bytes) {
+static inline fp_gpu_work fp_gpu_work_make(const fp_gpu_chunk *chunk, const fp_gpu_dict *dict,
+                                           uint64_t out, uint32_t codes_per_lane,
+                                           uint32_t low_bytes) {
     fp_gpu_work work;
     memset(&work, 0, sizeof work);
     if (chunk->code_count == 0) return work;
