@@ -34,7 +34,7 @@ fastpair_status fastpair_compress(const fastpair_rows *rows,
     fp_settings settings;
     fastpair_status status = fp_settings_resolve(options, &settings, error);
     if (status || (status = fp_rows_check(rows, error))) return status;
-    uint64_t column_bytes = rows->rows ? rows->offsets[rows->rows] - rows->offsets[0] : 0;
+    uint64_t column_bytes = rows->rows ? fp_row_start(rows, rows->rows) - fp_row_start(rows, 0) : 0;
     fastpair_dictionary *model = NULL;
     int trains =
         !settings.dictionary && settings.choice.codec != FASTPAIR_CODEC_STORED && column_bytes;

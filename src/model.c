@@ -125,7 +125,7 @@ fastpair_status fastpair_dictionary_train(const fastpair_rows *rows,
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "training needs a codec with a dictionary, and none given");
     if ((status = fp_rows_check(rows, error))) return status;
-    uint64_t column_bytes = rows->rows ? rows->offsets[rows->rows] - rows->offsets[0] : 0;
+    uint64_t column_bytes = rows->rows ? fp_row_start(rows, rows->rows) - fp_row_start(rows, 0) : 0;
     fp_codec_choice choice;
     fp_sample sample;
     if ((status = fp_sample_for(rows, &settings, column_bytes, &sample, &choice, error)))

@@ -19,7 +19,7 @@ static uint64_t valid_stretch(const fastpair_rows *rows, uint64_t first, uint64_
     uint64_t row = first;
     while (row < rows->rows && row - first < most_rows && !fp_row_is_null(rows, row)) {
         row++;
-        if (rows->offsets[row] - rows->offsets[first] >= most_bytes) break;
+        if (fp_row_start(rows, row) - fp_row_start(rows, first) >= most_bytes) break;
     }
     return row - first;
 }
@@ -41,7 +41,8 @@ fastpair_status fp_pending_take(fp_pending *pending, const fastpair_rows *rows, 
         int null = fp_row_is_null(rows, row);
         uint64_t count =
             null ? 1 : valid_stretch(rows, row, PENDING_MOST_ROWS - pending->rows, target - start);
-        uint64_t base = rows->offsets[row], size = null ? 0 : rows->offsets[row + count] - base;
+        uint64_t base = fp_row_start(rows, row),
+                 size = null ? 0 : fp_row_start(rows, row + count) - base;
         if ((status = fp_buffer_reserve(&pending->bytes, allocator, size + FP_SLACK, error)) ||
             (status = fp_buffer_reserve(&pending->offsets, allocator, count * sizeof(uint64_t),
                                         error)) ||
@@ -52,7 +53,7 @@ fastpair_status fp_pending_take(fp_pending *pending, const fastpair_rows *rows, 
         memset(pending->null_rows.data + pending->rows, null, (size_t)count);
         uint64_t *offsets = (uint64_t *)(void *)pending->offsets.data + pending->rows;
         for (uint64_t i = 1; i <= count; i++)
-            offsets[i] = null ? start : start + (rows->offsets[row + i] - base);
+            offsets[i] = null ? start : start + (fp_row_start(rows, row + i) - base);
         pending->bytes.size += size;
         pending->offsets.size += count * sizeof(uint64_t);
         pending->null_rows.size += count;

@@ -12,7 +12,7 @@ fastpair_status fp_rows_check(const fastpair_rows *rows, fastpair_error *error) 
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "rows: offsets must not be NULL");
     for (uint64_t row = 0; row < rows->rows; row++) {
-        uint64_t start = rows->offsets[row], end = rows->offsets[row + 1];
+        uint64_t start = fp_row_start(rows, row), end = fp_row_start(rows, row + 1);
         if (end < start)
             return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, row,
                            "row %" PRIu64 ": its end offset %" PRIu64
@@ -24,7 +24,7 @@ fastpair_status fp_rows_check(const fastpair_rows *rows, fastpair_error *error) 
                            " bytes; rows must be below 4 GiB: cut it into pieces",
                            row, end - start);
     }
-    if (!rows->bytes && rows->offsets[rows->rows] != rows->offsets[0])
+    if (!rows->bytes && fp_row_start(rows, rows->rows) != fp_row_start(rows, 0))
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "rows: bytes must not be NULL when some row is not empty");
     return FASTPAIR_OK;

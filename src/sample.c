@@ -5,6 +5,7 @@
  * sample is deck after deck, so that every stretch of it comes from all over the column. Refuses nothing: null and
  * empty rows are left out, and a column without bytes gives an empty sample. */
 #include "format.h"
+#include "rows.h"
 #include "train.h"
 
 #include <string.h>
@@ -29,14 +30,14 @@ static inline uint64_t piece_offset(uint64_t piece) { return piece >> (SIZE_BITS
 static inline uint64_t row_size(const fastpair_rows *rows, uint64_t row) {
     uint64_t bit = rows->validity_bit_offset + row;
     if (rows->validity && !(rows->validity[bit >> 3] >> (bit & 7) & 1)) return 0;
-    return rows->offsets[row + 1] - rows->offsets[row];
+    return fp_row_start(rows, row + 1) - fp_row_start(rows, row);
 }
 
 /* The number of the row's first piece. Numbers are such that no sum over rows is needed: a row has one number, and
  * one more for each multiple of 4 KiB at which the column's bytes go on in it. Those are enough for its
  * pieces; numbers left over stand for empty pieces. */
 static inline uint64_t first_number(const fastpair_rows *rows, uint64_t row) {
-    return row + ((rows->offsets[row] - rows->offsets[0]) >> PIECE_SHIFT);
+    return row + ((fp_row_start(rows, row) - fp_row_start(rows, 0)) >> PIECE_SHIFT);
 }
 
 /* The row of a piece number, given that it is not before `row`. */
@@ -80,7 +81,7 @@ static uint64_t choose(const fastpair_rows *rows, uint64_t seed, uint64_t number
                                                            << PIECE_SHIFT;
             if (skipped >= size) continue;
             uint64_t length = size - skipped < PIECE ? size - skipped : PIECE;
-            uint64_t offset = rows->offsets[row] - rows->offsets[0] + skipped;
+            uint64_t offset = fp_row_start(rows, row) - fp_row_start(rows, 0) + skipped;
             chosen[count++] = (offset << DECK_BITS | (random & (DECKS - 1))) << SIZE_BITS | length;
             random = random >> DECK_BITS; /* neighbours go to different decks */
         }
@@ -142,7 +143,7 @@ fastpair_status fp_sample_draw(const fastpair_rows *rows, uint64_t cap, uint64_t
                                fastpair_error *error) {
     *sample = (fp_sample){0};
     if (rows->rows && !rows->validity)
-        sample->column_bytes = rows->offsets[rows->rows] - rows->offsets[0];
+        sample->column_bytes = fp_row_start(rows, rows->rows) - fp_row_start(rows, 0);
     for (uint64_t row = 0; rows->validity && row < rows->rows; row++)
         sample->column_bytes += row_size(rows, row);
 
@@ -172,7 +173,7 @@ fastpair_status fp_sample_draw(const fastpair_rows *rows, uint64_t cap, uint64_t
     }
     if (strata) {
         uint64_t count = choose(rows, seed, numbers, run, strata, chosen);
-        deal(rows->bytes + rows->offsets[0], chosen, count, cap, sample);
+        deal(rows->bytes + fp_row_start(rows, 0), chosen, count, cap, sample);
     }
     memset(sample->bytes + sample->size, 0, FP_SLACK);
     fp_release(allocator, chosen);
