@@ -34,7 +34,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "bench"))
+sys.path.insert(0, os.path.join(HERE, ".."))
 from evaluation import quotes  # noqa: E402
 from evaluation.sections_rates import CODEC_TITLES  # noqa: E402
 from evaluation.store import read_lines  # noqa: E402

@@ -1,6 +1,6 @@
 /* emulated_launch.c - kernels for the made-up driver that run in the emulator: right bytes without a GPU, slowly. In: a launch. Out:
  * what it writes. Touching anything but device memory is reported, and fails the launch. */
-#include "../emulated_launch.h"
+#include "emulated_launch.h"
 
 #include "fake_cuda.h"
 #include "gpu/kernel_table.h"

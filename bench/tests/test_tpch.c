@@ -2,7 +2,7 @@
  * Tests of the TPC-H column generators: the same seed gives the same rows, and the rows have the
  * lengths, characters and word frequencies of the specification.
  */
-#include "../bench/tpch.h"
+#include "tpch.h"
 
 #include <math.h>
 #include <stdio.h>

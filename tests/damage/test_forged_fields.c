@@ -124,7 +124,7 @@ static void wide_block(column_parts *p, uint32_t width) {
         (void)d, (void)c;                                                                          \
         __VA_ARGS__;                                                                               \
     }
-#include "lies.def"
+#include "forged_fields.def"
 #undef LIE
 
 static const struct {
@@ -133,7 +133,7 @@ static const struct {
     void (*tell)(column_parts *);
 } lies[] = {
 #define LIE(of, name, ...) {#name, of, lie_##name},
-#include "lies.def"
+#include "forged_fields.def"
 #undef LIE
 };
 
