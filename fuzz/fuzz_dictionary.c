@@ -5,7 +5,7 @@
 #include "forge.h"
 #include "fuzz.h"
 
-enum { LARGEST_INPUT = 2 << 20, MEMORY_CAP = 64 << 20, ROW_BYTES = 7, DICTIONARY_HEADER = 96 };
+enum { LARGEST_INPUT = 2 << 20, MEMORY_CAP = 64 << 20, ROW_BYTES = 7 };
 
 /* Compresses the input itself with the dictionary, cut into short rows, and compares. */
 static void demand_round_trip(const fastpair_dictionary *dictionary, const uint8_t *data,
@@ -55,11 +55,10 @@ static void run_dictionary(const uint8_t *data, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size > LARGEST_INPUT) return 0;
     run_dictionary(data, size);
-    if (size < DICTIONARY_HEADER) return 0;
+    if (size < FORGE_DICTIONARY_HEADER) return 0;
     uint8_t *sealed = fuzz_need(size);
     memcpy(sealed, data, size);
-    forge_reseal_section(sealed, size, 0, 48);
-    forge_put(sealed + DICTIONARY_HEADER - 8, XXH3_64bits(sealed, DICTIONARY_HEADER - 8), 8);
+    forge_reseal_dictionary(sealed, size);
     if (memcmp(sealed, data, size)) run_dictionary(sealed, size);
     free(sealed);
     return 0;

@@ -4,8 +4,8 @@
  * sections exchanged, counts and sections enlarged together), laid out and with all checksums right. So changes reach
  * the code behind the checks of layout and checksums. Files it cannot take apart are changed as bytes and resealed.
  * Without libFuzzer, where replay.c runs it, bytes are changed by simple means of its own. */
+#include "forge.h"
 #include "fuzz.h"
-#include "parts.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
@@ -45,7 +45,7 @@ static void resize(forge_bytes *section, uint64_t size) {
     section->size = size;
 }
 
-static void change_section(uint64_t *random, part *block) {
+static void change_section(uint64_t *random, forge_part *block) {
     forge_bytes *section = &block->sections[draw(random, block->section_count)];
     uint64_t most =
         section->size + (draw(random, 8) ? 0 : 64); /* mostly of the size the header wants */
@@ -66,7 +66,7 @@ static void change_header(uint64_t *random, uint8_t *header, uint32_t size) {
 
 /* So many codes of one length more or fewer, with all counts and section sizes as they must then be: what the codes
  * themselves say is the lie. */
-static void change_codes(uint64_t *random, const parts *p, part *chunk) {
+static void change_codes(uint64_t *random, const forge_parts *p, forge_part *chunk) {
     uint8_t *h = chunk->header;
     uint64_t number = forge_get(h + 20, 4), bits = 0, batch = forge_get(h + 56, 4),
              group = forge_get(h + 60, 4);
@@ -88,7 +88,7 @@ static void change_codes(uint64_t *random, const parts *p, part *chunk) {
 }
 
 /* The same for rows. */
-static void change_rows(uint64_t *random, part *chunk) {
+static void change_rows(uint64_t *random, forge_part *chunk) {
     uint8_t *h = chunk->header;
     uint64_t rows = forge_get(h + 24, 8) + (draw(random, 2) ? 1 : 0 - 1ull) * draw(random, 300);
     if (rows == 0 || rows > 1u << 16) return;
@@ -108,10 +108,11 @@ static void change_rows(uint64_t *random, part *chunk) {
     }
 }
 
-static void exchange(uint64_t *random, parts *p) {
-    part *first = &p->blocks[draw(random, p->count)], *second = &p->blocks[draw(random, p->count)];
+static void exchange(uint64_t *random, forge_parts *p) {
+    forge_part *first = &p->blocks[draw(random, p->count)],
+               *second = &p->blocks[draw(random, p->count)];
     if (draw(random, 3) == 0) {
-        part kept = *first;
+        forge_part kept = *first;
         *first = *second, *second = kept;
         return;
     }
@@ -120,12 +121,12 @@ static void exchange(uint64_t *random, parts *p) {
     *a = *b, *b = kept;
 }
 
-static void copy_block(parts *p, const part *from, uint32_t place) {
-    if (p->count == PARTS_MOST_BLOCKS) return;
-    memmove(&p->blocks[place + 1], &p->blocks[place], (p->count - place) * sizeof(part));
+static void copy_block(forge_parts *p, const forge_part *from, uint32_t place) {
+    if (p->count == FORGE_MOST_BLOCKS) return;
+    memmove(&p->blocks[place + 1], &p->blocks[place], (p->count - place) * sizeof(forge_part));
     p->count++;
     p->blocks[place] = *from;
-    for (uint32_t i = 0; i < PARTS_SECTIONS; i++) {
+    for (uint32_t i = 0; i < FORGE_SECTIONS; i++) {
         p->blocks[place].sections[i] = (forge_bytes){0};
         forge_append(&p->blocks[place].sections[i],
                      from->sections[i].data ? from->sections[i].data : (uint8_t *)"",
@@ -133,14 +134,14 @@ static void copy_block(parts *p, const part *from, uint32_t place) {
     }
 }
 
-static void remove_block(parts *p, uint32_t place) {
-    for (uint32_t i = 0; i < PARTS_SECTIONS; i++) free(p->blocks[place].sections[i].data);
-    memmove(&p->blocks[place], &p->blocks[place + 1], (--p->count - place) * sizeof(part));
+static void remove_block(forge_parts *p, uint32_t place) {
+    for (uint32_t i = 0; i < FORGE_SECTIONS; i++) free(p->blocks[place].sections[i].data);
+    memmove(&p->blocks[place], &p->blocks[place + 1], (--p->count - place) * sizeof(forge_part));
 }
 
-static void change_part(uint64_t *random, parts *p) {
+static void change_part(uint64_t *random, forge_parts *p) {
     uint32_t what = p->count ? draw(random, 16) : 15, which = p->count ? draw(random, p->count) : 0;
-    part *block = &p->blocks[which];
+    forge_part *block = &p->blocks[which];
     switch (what) {
     case 0:
     case 1: change_header(random, block->header + 16, block->header_size - 24); break;
@@ -154,7 +155,7 @@ static void change_part(uint64_t *random, parts *p) {
         break;
     case 6: exchange(random, p); break;
     case 7: {
-        part kept = *block; /* the block itself may move */
+        forge_part kept = *block; /* the block itself may move */
         copy_block(p, &kept, draw(random, p->count + 1));
         break;
     }
@@ -165,8 +166,8 @@ static void change_part(uint64_t *random, parts *p) {
     }
 }
 
-static size_t join_into(const parts *p, uint8_t *out, size_t most) {
-    forge_bytes file = parts_join(p);
+static size_t join_into(const forge_parts *p, uint8_t *out, size_t most) {
+    forge_bytes file = forge_join(p);
     size_t size = file.size <= most ? file.size : 0;
     memcpy(out, file.data, size);
     free(file.data);
@@ -175,12 +176,12 @@ static size_t join_into(const parts *p, uint8_t *out, size_t most) {
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
     uint64_t random = seed;
-    static parts p;
+    static forge_parts p;
     size_t joined = 0;
-    if (draw(&random, 32) && parts_take(data, size, &p)) {
+    if (draw(&random, 32) && forge_parts_open(&p, data, size)) {
         for (uint32_t changes = 1 + draw(&random, 3); changes; changes--) change_part(&random, &p);
         joined = join_into(&p, data, most);
-        parts_free(&p);
+        forge_parts_close(&p);
     }
     if (!joined) {
         joined = change_bytes(&random, data, size, most);
@@ -199,14 +200,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t first_size, const uint8_t *second,
                                  size_t second_size, uint8_t *out, size_t most, unsigned seed) {
     uint64_t random = seed;
-    static parts a, b;
+    static forge_parts a, b;
     size_t joined = 0;
-    if (!parts_take(first, first_size, &a)) return 0;
-    if (parts_take(second, second_size, &b)) {
+    if (!forge_parts_open(&a, first, first_size)) return 0;
+    if (forge_parts_open(&b, second, second_size)) {
         if (a.count && b.count) {
-            const part *from = &b.blocks[draw(&random, b.count)];
-            part *to = &a.blocks[draw(&random, a.count)];
-            uint32_t section = draw(&random, PARTS_SECTIONS);
+            const forge_part *from = &b.blocks[draw(&random, b.count)];
+            forge_part *to = &a.blocks[draw(&random, a.count)];
+            uint32_t section = draw(&random, FORGE_SECTIONS);
             if (draw(&random, 3) == 0) {
                 copy_block(&a, from, draw(&random, a.count + 1));
             } else if (section < from->section_count && section < to->section_count) {
@@ -217,8 +218,8 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t first_size, const 
                 memcpy(to->header + 16, from->header + 16, 72);
             joined = join_into(&a, out, most);
         }
-        parts_free(&b);
+        forge_parts_close(&b);
     }
-    parts_free(&a);
+    forge_parts_close(&a);
     return joined;
 }

@@ -28,15 +28,10 @@ static void make_file(sample_file *file, const char *name, shape_kind kind, uint
     printf("%-24s %llu bytes\n", name, (unsigned long long)file->size);
 }
 
-static int append_to_memory(void *context, const void *data, size_t size) {
-    forge_append(context, data, size);
-    return 0;
-}
-
 /* A text's rows, with its separator recorded. */
 static void make_framed(sample_file *file) {
     forge_bytes out = {0};
-    fastpair_sink sink = {append_to_memory, &out};
+    fastpair_sink sink = {forge_write, &out};
     fastpair_writer *writer = NULL;
     file->name = "framed";
     shape_make(&file->s, SHAPE_WORDS, 7, &(shape_options){.bytes = 200});

@@ -4,7 +4,7 @@
  * Flipped bits must be noticed, and the error must name a place in the block that was hit. Exchanged sections and enlarged
  * counts come with the layout and all checksums made right: the library must agree with the oracle on what is good, with
  * buffers of exactly the sizes given. */
-#include "parts.h"
+#include "forge.h"
 #include "probe.h"
 
 typedef struct sample_file {
@@ -118,9 +118,9 @@ static void flip_bits(const sample_file *file, uint32_t step) {
 
 /* Every two sections of the file, of whatever block and size. */
 static void exchange_sections(const sample_file *file, uint64_t *random) {
-    static parts p;
-    CHECK(parts_take(file->image, file->size, &p));
-    forge_bytes *sections[PARTS_MOST_BLOCKS * PARTS_SECTIONS];
+    static forge_parts p;
+    CHECK(forge_parts_open(&p, file->image, file->size));
+    forge_bytes *sections[FORGE_MOST_BLOCKS * FORGE_SECTIONS];
     uint32_t count = 0;
     for (uint32_t i = 0; i < p.count; i++)
         for (uint32_t k = 0; k < p.blocks[i].section_count; k++)
@@ -130,7 +130,7 @@ static void exchange_sections(const sample_file *file, uint64_t *random) {
             char what[100];
             forge_bytes kept = *sections[i];
             *sections[i] = *sections[k], *sections[k] = kept;
-            forge_bytes image = parts_join(&p);
+            forge_bytes image = forge_join(&p);
             if (i == k)
                 CHECK(image.size == file->size && !memcmp(image.data, file->image, image.size));
             snprintf(what, sizeof what, "%s, sections %u and %u exchanged", file->name, i, k);
@@ -142,15 +142,15 @@ static void exchange_sections(const sample_file *file, uint64_t *random) {
     /* And every two blocks. */
     for (uint32_t i = 0; i < p.count; i++)
         for (uint32_t k = i + 1; k < p.count; k++) {
-            part kept = p.blocks[i];
+            forge_part kept = p.blocks[i];
             p.blocks[i] = p.blocks[k], p.blocks[k] = kept;
-            forge_bytes image = parts_join(&p);
+            forge_bytes image = forge_join(&p);
             probe_by_oracle("blocks exchanged", image.data, image.size, random);
             free(image.data);
             kept = p.blocks[i];
             p.blocks[i] = p.blocks[k], p.blocks[k] = kept;
         }
-    parts_free(&p);
+    forge_parts_close(&p);
 }
 
 /* ---------------------------------------------------------------- counts enlarged */

@@ -43,13 +43,14 @@ static column_parts honest(int traits, uint64_t seed) {
         uint32_t to = i / 3;
         lengths[valid[to] ? to : to - 1] += length_of[codes[i]];
     }
+    forge_rows rows = {lengths, valid, ROWS};
     p.chunk =
-        forge_coded_chunk(codes, CODES, p.dictionary.bits, length_of, BATCH, lengths, valid, ROWS);
+        forge_coded_chunk(&(forge_codes){codes, CODES, p.dictionary.bits, length_of, BATCH}, &rows);
     free(p.chunk.sections[FORGE_LENGTHS].data);
-    p.chunk.sections[FORGE_LENGTHS] = forge_lengths(lengths, ROWS, WIDTH);
+    p.chunk.sections[FORGE_LENGTHS] = forge_lengths(&rows, WIDTH);
     if (!(traits & CODED)) {
         uint8_t *bytes = calloc(p.chunk.decoded, 1);
-        forge_chunk stored = forge_stored_chunk(bytes, p.chunk.decoded, lengths, ROWS);
+        forge_chunk stored = forge_stored_chunk(bytes, p.chunk.decoded, &rows);
         for (int i = FORGE_LENGTHS; i <= FORGE_VALIDITY; i++) {
             free(stored.sections[i].data);
             stored.sections[i] = p.chunk.sections[i];
@@ -137,14 +138,7 @@ static const struct {
 #undef LIE
 };
 
-static forge_bytes assemble(column_parts *p) {
-    forge f;
-    forge_begin(&f, 64, 0, 0);
-    forge_add_dictionary(&f, &p->dictionary);
-    forge_add_chunk(&f, &p->chunk);
-    forge_finish(&f);
-    return f.file;
-}
+static forge_bytes assemble(column_parts *p) { return forge_column(&p->dictionary, &p->chunk); }
 
 /* The oracle finds nothing at all to object to. */
 static int believes(const forge_bytes *image) {
@@ -226,7 +220,8 @@ static void hot_parts(uint64_t *random) {
         forge_append(&d.section,
                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,;", bytes);
         uint8_t length_of[1] = {1};
-        forge_chunk c = forge_coded_chunk(codes, 2, d.bits, length_of, 32, lengths, NULL, 1);
+        forge_chunk c = forge_coded_chunk(&(forge_codes){codes, 2, d.bits, length_of, 32},
+                                          &(forge_rows){lengths, NULL, 1});
         if (cases[i].run == 0 && cases[i].length != 1) { /* the code stays what it says it is */
             c.decoded = 8, c.largest = 8, c.by_length[0] = 0, c.by_length[3] = 2;
             forge_put(c.sections[FORGE_LENGTHS].data + 16, 8, 4);
@@ -267,7 +262,8 @@ static void empty_slots(uint64_t *random) {
         }
         forge f;
         forge_begin(&f, 64, 0, 0);
-        forge_chunk c = forge_coded_chunk(codes, 40, 4, length_of, 32, lengths, NULL, 40);
+        forge_chunk c = forge_coded_chunk(&(forge_codes){codes, 40, 4, length_of, 32},
+                                          &(forge_rows){lengths, NULL, 40});
         forge_add_dictionary(&f, &d);
         forge_add_chunk(&f, &c);
         forge_finish(&f);

@@ -60,14 +60,10 @@ static forge_bytes small_file(void) {
     static const uint8_t length_of[3] = {1, 2, 3};
     uint32_t codes[300], lengths[300];
     for (uint32_t i = 0; i < 300; i++) codes[i] = i % 3, lengths[i] = length_of[i % 3];
-    forge f;
-    forge_begin(&f, 64, 0, 0);
     forge_dictionary d = forge_plain_dictionary(tokens, 3);
-    forge_chunk c = forge_coded_chunk(codes, 300, d.bits, length_of, 32, lengths, NULL, 300);
-    forge_add_dictionary(&f, &d);
-    forge_add_chunk(&f, &c);
-    forge_finish(&f);
-    return f.file;
+    forge_chunk c = forge_coded_chunk(&(forge_codes){codes, 300, d.bits, length_of, 32},
+                                      &(forge_rows){lengths, NULL, 300});
+    return forge_column(&d, &c);
 }
 
 /* A block that says it goes on for a terabyte, and a file that ends. Field values are written over the header of a file
@@ -110,7 +106,7 @@ static void block_claims(void) {
     uint32_t lengths[1] = {UINT32_MAX};
     forge f;
     forge_begin(&f, 64, 0, 0);
-    forge_chunk c = forge_stored_chunk("abcd", 4, lengths, 1);
+    forge_chunk c = forge_stored_chunk("abcd", 4, &(forge_rows){lengths, NULL, 1});
     c.decoded = UINT32_MAX;
     forge_add_chunk(&f, &c);
     forge_finish(&f);

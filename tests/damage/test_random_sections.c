@@ -10,9 +10,11 @@
 static void lying_sections(uint64_t *random) {
     truth t;
     truth_begin(&t, 64, 0);
-    uint32_t bits = add_dictionary(&t, 200, random);
-    add_chunk(&t, 900, 200, bits, 32, 200, 5, random);
-    add_chunk(&t, 900, 200, bits, 1024, 200, 5, random);
+    truth_chunk shape = {.rows = 900, .batch = 32, .longest_row = 200, .null_percent = 5};
+    truth_add_dictionary(&t, 200, random);
+    truth_add_coded(&t, &shape, random);
+    shape.batch = 1024;
+    truth_add_coded(&t, &shape, random);
     forge_finish(&t.image);
     uint64_t size = t.image.file.size, list[500];
     uint8_t *copy = malloc(size);
@@ -66,7 +68,7 @@ static void first_row_not_at_0(void) {
     uint32_t lengths[3] = {4, 2, 1};
     truth t;
     truth_begin(&t, 64, 0);
-    forge_chunk c = forge_stored_chunk("abcdefg", 7, lengths, 3);
+    forge_chunk c = forge_stored_chunk("abcdefg", 7, &(forge_rows){lengths, NULL, 3});
     forge_put(c.sections[FORGE_LENGTHS].data, 1, 4);
     forge_put(c.sections[FORGE_LENGTHS].data + 16, 3, 4);
     forge_add_chunk(&t.image, &c);
@@ -87,7 +89,7 @@ static void first_row_not_at_0(void) {
 
 /* Lies of the file header, the footer and the trailer, with every checksum made right. */
 static void lying_frame(uint64_t *random) {
-    truth t = make_mixed(0, 16, 64, random);
+    truth t = truth_mixed(0, 16, 64, random);
     uint64_t size = t.image.file.size, footer = forge_block(t.image.file.data, size, "FPFT", 0),
              rows;
     uint64_t chunks = footer + 112 + 24 * t.image.dictionaries;
@@ -156,8 +158,8 @@ static void lying_frame(uint64_t *random) {
     truth_free(&t);
     /* A gap before the footer. */
     truth_begin(&t, 64, 0);
-    uint32_t bits = add_dictionary(&t, 9, random);
-    add_chunk(&t, 10, 9, bits, 32, 9, 0, random);
+    truth_add_dictionary(&t, 9, random);
+    truth_add_coded(&t, &(truth_chunk){.rows = 10, .batch = 32, .longest_row = 9}, random);
     forge_append(&t.image.file, NULL, 64);
     forge_finish(&t.image);
     CHECK_EQ(fastpair_column_open(t.image.file.data, t.image.file.size, NULL, &column, &error),
@@ -169,7 +171,7 @@ static void lying_frame(uint64_t *random) {
 
 /* Every byte of a small image, altered without new checksums: opening, validating or streaming must notice. */
 static void every_byte(uint64_t *random) {
-    truth t = make_mixed(0, 16, 64, random);
+    truth t = truth_mixed(0, 16, 64, random);
     uint64_t size = t.image.file.size, unnoticed = 0, streamed = 0, rows;
     uint8_t *copy = malloc(size);
     for (uint64_t i = 0; i < size; i += 1 + (i > 2000 ? check_random(random) % 97 : 0)) {

@@ -3,9 +3,10 @@
 #ifndef FP_TESTS_GROUP_COLUMNS_H
 #define FP_TESTS_GROUP_COLUMNS_H
 
-#include "classes.h"
+#include "check.h"
 #include "counting.h"
 #include "fake_device.h"
+#include "forge.h"
 
 enum { MOST_COLUMNS = 160 };
 
@@ -24,60 +25,28 @@ typedef struct made {
     uint64_t count;
 } made;
 
-static inline void add_file(made *m, forge *f) {
+/* Opens an image, and takes its memory. */
+static inline void add_image(made *m, forge_bytes image) {
     fastpair_error error = {0};
     fastpair_column *column = NULL;
-    forge_finish(f);
-    CHECK_EQ(fastpair_column_open(f->file.data, f->file.size, NULL, &column, &error), FASTPAIR_OK);
+    CHECK_EQ(fastpair_column_open(image.data, image.size, NULL, &column, &error), FASTPAIR_OK);
     if (!column) fprintf(stderr, "  %s\n", error.message), abort();
-    m->file[m->count] = f->file;
+    m->file[m->count] = image;
     m->column[m->count++] = column;
 }
 
-static inline void add_stored(forge *f) {
-    uint32_t lengths[] = {20, 0, 6};
-    forge_chunk chunk = forge_stored_chunk("twenty bytes in all, and six", 26, lengths, 3);
-    forge_add_chunk(f, &chunk);
-}
-
-/* A column with a dictionary in classes and so many chunks of up to so many codes; some of them stored, if it is `mixed`. */
+/* A column with a dictionary in classes. Nine parameters, as tests list such columns like rows of a table. */
 static inline void add_classes(made *m, uint32_t bits, uint32_t longest, int hot, uint64_t seed,
                                uint32_t chunks, uint32_t codes, uint32_t batch, int mixed) {
-    static classes c;
-    static forge f;
-    forge_begin(&f, 64, 0, 0);
-    forge_dictionary dictionary = classes_dictionary(&c, bits, longest, hot, seed);
-    if (mixed) add_stored(&f);
-    forge_add_dictionary(&f, &dictionary);
-    for (uint32_t i = 0; i < chunks; i++) {
-        uint32_t count = 1 + draw(codes);
-        forge_chunk chunk = classes_chunk(&c, count, batch, check_random(&random_state));
-        forge_add_chunk(&f, &chunk);
-        if (mixed && draw(3) == 0) add_stored(&f);
-    }
-    add_file(m, &f);
+    forge_class_shape shape = {.bits = bits, .longest = longest, .hot = hot, .seed = seed};
+    shape.chunks = chunks, shape.codes = codes, shape.batch = batch, shape.mixed = mixed;
+    add_image(m, forge_class_column(&shape, &random_state));
 }
 
-/* One without classes, which only staged kernels read. */
-static inline void add_plain(made *m) {
-    static forge f;
-    const char *text[] = {"a", "bc", "of sixteen bytes", "def"};
-    const uint8_t length_of[] = {1, 2, 16, 3};
-    uint32_t codes[500], rows[1] = {0};
-    forge_begin(&f, 64, 0, 0);
-    forge_dictionary dictionary = forge_plain_dictionary(text, 4);
-    forge_add_dictionary(&f, &dictionary);
-    for (uint32_t i = 0; i < 500; i++) rows[0] += length_of[codes[i] = draw(4)];
-    forge_chunk chunk = forge_coded_chunk(codes, 500, 2, length_of, 256, rows, NULL, 1);
-    forge_add_chunk(&f, &chunk);
-    add_file(m, &f);
-}
+/* A column without classes, which only staged kernels read. */
+static inline void add_plain(made *m) { add_image(m, forge_plain_column(&random_state)); }
 
-static inline void add_empty(made *m) {
-    static forge f;
-    forge_begin(&f, 64, 0, 0);
-    add_file(m, &f);
-}
+static inline void add_empty(made *m) { add_image(m, forge_empty_column()); }
 
 static inline void free_columns(made *m) {
     for (uint64_t i = 0; i < m->count; i++) {

@@ -170,26 +170,23 @@ static void test_codes_without_token(void) {
     static const char *const names[] = {"assembled K8 b15 L16 FAR S8 T768",
                                         "assembled K8 b15 L16 HOT S8 T1024"};
     for (uint32_t turn = 0; turn < 8; turn++) {
-        static classes c;
-        static forge f;
+        static forge_classes c;
         uint64_t seed = turn;
         uint32_t codes[64], rows[1] = {0}, behind = turn % 4 == 3;
         start();
-        forge_begin(&f, 64, 0, 0);
-        forge_dictionary dictionary = classes_dictionary(&c, 15, 16, 1, seed);
+        forge_dictionary dictionary = forge_class_dictionary(&c, 15, 16, 1, seed);
         while (c.slots % 64 == 0 || c.slots % 64 > 40) {
             free(dictionary.section.data);
-            dictionary = classes_dictionary(&c, 15, 16, 1, seed += 10);
+            dictionary = forge_class_dictionary(&c, 15, 16, 1, seed += 10);
         }
-        forge_add_dictionary(&f, &dictionary);
         for (uint32_t i = 0; i < 64; i++) {
             codes[i] = (c.slots | 63) - i % 8 + (behind && i == 63 ? 8 : 0);
             c.length_of[codes[i]] = 16;
             rows[0] += 16;
         }
-        forge_chunk chunk = forge_coded_chunk(codes, 64, 15, c.length_of, 256, rows, NULL, 1);
-        forge_add_chunk(&f, &chunk);
-        add_file(&columns, &f);
+        forge_chunk chunk = forge_coded_chunk(&(forge_codes){codes, 64, 15, c.length_of, 256},
+                                              &(forge_rows){rows, NULL, 1});
+        add_image(&columns, forge_column(&dictionary, &chunk));
         fastpair_gpu_batch *batch = make_batch(&columns, names[turn / 4], 0);
         fastpair_gpu_destination to = fake_allocate(batch);
         decode(batch, &to, UINT64_MAX);

@@ -42,17 +42,12 @@ static void write_rows(const char *name, const shape *s) {
     free(text.data);
 }
 
-static int sink_write(void *context, const void *data, size_t size) {
-    forge_append(context, data, size);
-    return 0;
-}
-
 /* The rows written with the options; with framing if `separator` is not negative. */
 static void make(const char *name, shape *s, fastpair_compress_options options, int separator,
                  int coded) {
     options.struct_size = sizeof options;
     forge_bytes image = {0};
-    fastpair_sink sink = {sink_write, &image};
+    fastpair_sink sink = {forge_write, &image};
     fastpair_writer *writer = NULL;
     if (fastpair_writer_open(&sink, &options, &writer, NULL)) abort();
     if (separator >= 0 && fastpair_writer_set_framing(writer, (uint8_t)separator, 0, NULL)) abort();
@@ -90,7 +85,8 @@ static void make_forged(void) {
     forge f;
     forge_begin(&f, 64, 0, 0);
     forge_dictionary d = forge_plain_dictionary(text, 8);
-    forge_chunk c = forge_coded_chunk(codes, 400, d.bits, length_of, 32, lengths, valid, 200);
+    forge_chunk c = forge_coded_chunk(&(forge_codes){codes, 400, d.bits, length_of, 32},
+                                      &(forge_rows){lengths, valid, 200});
     forge_add_dictionary(&f, &d);
     forge_add_chunk(&f, &c);
     forge_finish(&f);

@@ -3,11 +3,6 @@
 #include "forge.h"
 #include "verify.h"
 
-static int sink_write(void *context, const void *data, size_t size) {
-    forge_append(context, data, size);
-    return 0;
-}
-
 /* One column of several parts, one behind the other. */
 static shape join(const shape_kind *kinds, uint32_t parts, uint64_t part_bytes, uint64_t seed) {
     shape joined, part;
@@ -36,7 +31,7 @@ static shape join(const shape_kind *kinds, uint32_t parts, uint64_t part_bytes, 
 static forge_bytes write_column(const shape *s, const fastpair_compress_options *options,
                                 uint64_t most) {
     forge_bytes image = {0};
-    fastpair_sink sink = {sink_write, &image};
+    fastpair_sink sink = {forge_write, &image};
     fastpair_writer *writer = NULL;
     fastpair_error error;
     uint64_t random = most, row = 0;

@@ -279,7 +279,7 @@ static void two_gigabytes(void) {
         forge_put(sidecar + k / 4 * 4, k / 4 * 65536, 4);
         forge_put(sidecar + batches / 4 * 4 + k * 2, k % 4 * 16384, 2);
     }
-    c.sections[FORGE_LENGTHS] = forge_lengths(lengths, 3, 32);
+    c.sections[FORGE_LENGTHS] = forge_lengths(&(forge_rows){lengths, NULL, 3}, 32);
     forge_add_chunk(&t.image, &c);
     forge_finish(&t.image);
     fastpair_column *column = NULL;
@@ -308,7 +308,7 @@ int main(int argc, char **argv) {
     printf("seed %" PRIu64 "\n", seed);
     for (int i = 0; i < 3; i++) {
         truth t =
-            make_mixed(i == 1 ? 1500000 : 20000, i == 1 ? 350 : 60, i == 2 ? 4096 : 64, &random);
+            truth_mixed(i == 1 ? 1500000 : 20000, i == 1 ? 350 : 60, i == 2 ? 4096 : 64, &random);
         fastpair_column *column = NULL;
         fastpair_error error = {.message = ""};
         CHECK_EQ(fastpair_column_open(t.image.file.data, t.image.file.size, NULL, &column, &error),

@@ -204,7 +204,8 @@ static void all_codes_of_16_bits(void) {
     }
     uint32_t lengths[2] = {16, (uint32_t)total - 16};
     forge_add_dictionary(&f, &d);
-    forge_chunk c = forge_coded_chunk(codes, 65536, 16, length_of, 256, lengths, NULL, 2);
+    forge_chunk c = forge_coded_chunk(&(forge_codes){codes, 65536, 16, length_of, 256},
+                                      &(forge_rows){lengths, NULL, 2});
     forge_add_chunk(&f, &c);
     forge_finish(&f);
     oracle_column oracle;
@@ -258,7 +259,8 @@ static void one_width(uint32_t bits, uint32_t longest, uint32_t count, uint32_t 
     forge f;
     forge_begin(&f, 64, 0, 0);
     forge_add_dictionary(&f, &d);
-    forge_chunk c = forge_coded_chunk(codes, count, bits, length_of, batch, lengths, NULL, rows);
+    forge_chunk c = forge_coded_chunk(&(forge_codes){codes, count, bits, length_of, batch},
+                                      &(forge_rows){lengths, NULL, rows});
     forge_add_chunk(&f, &c);
     forge_finish(&f);
     char name[80];
@@ -313,18 +315,13 @@ static void few_values(void) {
 
 /* ---------------------------------------------------------------- beyond 32 bits */
 
-static int append_to_memory(void *context, const void *data, size_t size) {
-    forge_append(context, data, size);
-    return 0;
-}
-
 /* More than 4 GiB of input in 36 chunks: positions, rows and sums need 64 bits. */
 static void beyond_4_gib(void) {
     const uint64_t piece_bytes = 120u << 20, pieces = 36;
     shape s;
     shape_make(&s, SHAPE_CLERKS, 1, &(shape_options){.bytes = piece_bytes});
     forge_bytes image = {0};
-    fastpair_sink sink = {append_to_memory, &image};
+    fastpair_sink sink = {forge_write, &image};
     fastpair_compress_options options = {
         .struct_size = sizeof options, .codec = FASTPAIR_CODEC_ONPAIR, .threads = 2};
     fastpair_writer *writer = NULL;

@@ -86,16 +86,17 @@ static void wide_dictionaries(void) {
 static void claims(uint64_t *random) {
     truth t;
     truth_begin(&t, 64, 0);
-    uint32_t bits = add_dictionary(&t, 300, random), length = 0x70000000;
-    add_chunk(&t, 10, 300, bits, 32, 9, 0, random);
+    uint32_t length = 0x70000000;
+    truth_add_dictionary(&t, 300, random);
+    truth_add_coded(&t, &(truth_chunk){.rows = 10, .batch = 32, .longest_row = 9}, random);
     uint64_t before = t.image.file.size;
-    forge_chunk c = forge_stored_chunk("few", 3, &length, 1);
+    forge_chunk c = forge_stored_chunk("few", 3, &(forge_rows){&length, NULL, 1});
     forge_add_chunk(&t.image, &c);
     uint8_t *h = t.image.file.data + before;
     uint64_t block_bytes = 320 + (uint64_t)length + 64;
     forge_put(h + 8, block_bytes, 8), forge_put(h + 48, length, 8);
     forge_put(h + 208, 320, 8), forge_put(h + 216, length, 8), forge_put(h + 256, 320 + length, 8);
-    forge_put(h + 312, XXH3_64bits(h, 312), 8);
+    forge_put(h + 312, forge_checksum(h, 312), 8);
     counting memory;
     counting_start(&memory);
     fastpair_allocator hooks = counting_hooks(&memory);
@@ -113,7 +114,7 @@ int main(int argc, char **argv) {
     printf("seed %" PRIu64 "\n", seed);
     for (int i = 0; i < 3; i++) {
         truth t =
-            make_mixed(i == 1 ? 1500000 : 20000, i == 1 ? 350 : 60, i == 2 ? 4096 : 64, &random);
+            truth_mixed(i == 1 ? 1500000 : 20000, i == 1 ? 350 : 60, i == 2 ? 4096 : 64, &random);
         try_stream(&t);
         if (i == 0) failing_allocations(&t);
         truth_free(&t);
