@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fake_open(&allocator);
         /* The same input always meets the same kernel, so that a finding can be repeated. */
         uint32_t choice = (uint32_t)(data[size / 2] + 7 * data[size / 3] + size);
-        fake.seed = choice;
+        fake_wish.seed = choice;
         const fastpair_column *columns[2] = {column, column};
         uint64_t count = 1 + (choice >> 3 & 1);
         uint32_t named = choice / 16 % (2 * FP_KERNELS);

@@ -81,7 +81,7 @@ static inline void decode(fastpair_gpu_batch *batch, const fastpair_gpu_destinat
         uint64_t left = batch->chunk_count - first;
         count = step ? step : draw((uint32_t)left + 1);
         if (count > left) count = left;
-        fake.seed = check_random(&random_state);
+        fake_wish.seed = check_random(&random_state);
         CHECK_EQ(fastpair_gpu_batch_upload(batch, memory_at, fake.memory_bytes, first, count, NULL,
                                            &error),
                  FASTPAIR_OK);

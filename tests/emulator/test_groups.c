@@ -21,7 +21,7 @@ static void test_many_chunks(void) {
     CHECK_EQ(fake.most_chunks, FP_GPU_SPANS);
     CHECK_EQ(fake.most_groups, 1);
     CHECK_EQ(check_batch(&columns, NULL, 1), 2);
-    fake.wants_all = 1; /* a driver that takes no part of parameters */
+    fake_wish.takes_no_buffers = 1; /* a driver that takes no part of parameters */
     CHECK_EQ(check_batch(&columns, NULL, 0), 2);
 }
 
@@ -35,12 +35,12 @@ static void test_copies(void) {
     const uint64_t ranges[][3] = {{0, 0, 1},   {0, 150, 2}, {5, 1, 1},
                                   {20, 30, 1}, {99, 2, 2},  {150, 0, 0}};
     for (int i = 0; i < 6; i++) {
-        fake.copies = 0;
+        fake_wish.copies = 0;
         CHECK_EQ(fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)fake.memory,
                                            fake.memory_bytes, ranges[i][0], ranges[i][1], NULL,
                                            NULL),
                  FASTPAIR_OK);
-        CHECK_EQ(fake.copies, ranges[i][2]);
+        CHECK_EQ(fake_wish.copies, ranges[i][2]);
     }
     CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, 150, &to, NULL, NULL), FASTPAIR_OK);
     check_output(&columns, batch);
@@ -112,7 +112,7 @@ static void test_large_chunks(void) {
              FASTPAIR_OK);
     for (uint64_t i = 0; i < batch->chunk_count; i++)
         fp_chunk_on_device(batch, i)->code_count = UINT32_MAX;
-    fake.only_counts = 1;
+    fake_wish.only_counts = 1;
     to.row_offsets = 0;
     CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, batch->chunk_count, &to, NULL, &error),
              FASTPAIR_OK);

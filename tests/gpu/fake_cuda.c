@@ -1,6 +1,6 @@
 /* fake_cuda.c - a CUDA driver with one made-up GPU, for machines without any: the device, contexts, modules, launches.
  *
- * Built as libcuda.so.1, with fake_memory.c, and with fake_launch.c, whose kernels do nothing, or emulated_launch.c. FAKE_CUDA is
+ * Built as libcuda.so.1, or linked with a test: fake_cuda.h says from which files. FAKE_CUDA is
  * CALL:N:RESULT: the N-th call of that name, counted from 0, returns RESULT and does nothing else. FAKE_CUDA_COMPUTE is the
  * compute capability, 90 if not given; FAKE_CUDA_DEVICES their number, 1 if not given. fake_cuda_live says what has not been given
  * back, fake_cuda_fired whether the fault happened; at the end 'g' on the descriptor FASTPAIR_FAULT_REPORT says the same.
@@ -17,14 +17,18 @@
 
 enum { MOST_CURRENT = 16, CONTEXT_BYTES = 1 << 20 };
 
-/* What a module is, and a function in it. */
+/* What a module is, and a function in it: the library's table of decoders, and a few kernels beside them. */
+enum { MOST_FUNCTIONS = FP_KERNELS + 16 };
 typedef struct fake_function {
+    char symbol[128];
     int kernel;
 } fake_function;
 typedef struct fake_module {
-    fake_function functions[FP_KERNELS + 3];
+    fake_function functions[MOST_FUNCTIONS];
     int count;
 } fake_module;
+
+fake_wishes fake_wish;
 
 static atomic_int calls, fired; /* of the call that is to fail */
 static char primary;            /* its address is the primary context */
@@ -104,17 +108,17 @@ CALL(cuDeviceGetName)(char *name, int size, fp_cu_device device) {
 
 CALL(cuDeviceGetAttribute)(int *value, int attribute, fp_cu_device device) {
     FAULT_OR_GO("cuDeviceGetAttribute");
-    int compute = number_from("FAKE_CUDA_COMPUTE", 90);
+    int compute = number_from("FAKE_CUDA_COMPUTE", FAKE_COMPUTE);
     (void)device;
     switch (attribute) {
     case FP_CU_COMPUTE_MAJOR: *value = compute / 10; break;
     case FP_CU_COMPUTE_MINOR: *value = compute % 10; break;
-    case FP_CU_MULTIPROCESSORS: *value = 132; break;
-    case FP_CU_MAX_THREADS_PER_MULTIPROCESSOR: *value = 2048; break;
-    case FP_CU_MAX_REGISTERS_PER_MULTIPROCESSOR: *value = 65536; break;
-    case FP_CU_MAX_SHARED_PER_MULTIPROCESSOR: *value = 233472; break;
-    case FP_CU_MAX_SHARED_PER_BLOCK_OPTIN: *value = 232448; break;
-    case FP_CU_RESERVED_SHARED_PER_BLOCK: *value = 1024; break;
+    case FP_CU_MULTIPROCESSORS: *value = FAKE_MULTIPROCESSORS; break;
+    case FP_CU_MAX_THREADS_PER_MULTIPROCESSOR: *value = FAKE_THREADS_PER_MULTIPROCESSOR; break;
+    case FP_CU_MAX_REGISTERS_PER_MULTIPROCESSOR: *value = FAKE_REGISTERS_PER_MULTIPROCESSOR; break;
+    case FP_CU_MAX_SHARED_PER_MULTIPROCESSOR: *value = FAKE_SHARED_PER_MULTIPROCESSOR; break;
+    case FP_CU_MAX_SHARED_PER_BLOCK_OPTIN: *value = FAKE_SHARED_PER_BLOCK; break;
+    case FP_CU_RESERVED_SHARED_PER_BLOCK: *value = FAKE_SHARED_RESERVED_PER_BLOCK; break;
     default: *value = 32; break;
     }
     return 0;
@@ -182,7 +186,7 @@ CALL(cuCtxGetId)(fp_cu_context context, unsigned long long *id) {
     return 0;
 }
 
-/* Those that only tests call. */
+/* The calls that only tests make. */
 CALL(cuCtxGetCurrent)(fp_cu_context *context);
 CALL(cuCtxGetCurrent)(fp_cu_context *context) { return *context = fake_current(), 0; }
 
@@ -217,9 +221,11 @@ CALL(cuModuleUnload)(fp_cu_module module) {
 CALL(cuModuleGetFunction)(fp_cu_function *function, fp_cu_module module, const char *name) {
     FAULT_OR_GO("cuModuleGetFunction");
     fake_module *found = fake_find(FAKE_MODULE, module, NULL);
-    if (!found || found->count == FP_KERNELS + 3) return INVALID_VALUE;
-    found->functions[found->count].kernel = fake_kernel(name);
-    *function = &found->functions[found->count++];
+    if (!found || found->count == MOST_FUNCTIONS) return INVALID_VALUE;
+    fake_function *made = &found->functions[found->count++];
+    snprintf(made->symbol, sizeof made->symbol, "%s", name);
+    made->kernel = fake_kernel(name);
+    *function = made;
     return 0;
 }
 
@@ -254,9 +260,13 @@ CALL(cuLaunchKernel)
     if (!fake_find(FAKE_MODULE, function, &of_function) || of_function != fake_current()) abort();
     if (stream && (!fake_find(FAKE_STREAM, stream, &of_stream) || of_stream != of_function))
         return INVALID_HANDLE;
-    if (!parameters == !extra || !grid_x || !grid_y || grid_z != 1 || !block_x || block_y != 1 ||
-        block_z != 1)
+    if (!parameters == !extra || !grid_x || !grid_y || grid_y > 65535 || grid_z != 1 || !block_x ||
+        block_y != 1 || block_z != 1)
         return INVALID_VALUE;
-    return fake_run(((const fake_function *)function)->kernel, grid_x, grid_y, block_x, shared,
-                    parameters, extra);
+    const fake_function *found = function;
+    fake_launch launch = {.symbol = found->symbol, .kernel = found->kernel};
+    launch.grid_x = grid_x, launch.grid_y = grid_y;
+    launch.threads = block_x, launch.shared = shared;
+    launch.parameters = parameters, launch.extra = extra;
+    return fake_run(&launch);
 }

@@ -1,4 +1,12 @@
-/* fake_cuda.h - what the files of the made-up driver share: faults on demand, things that have to be given back, contexts. */
+/* fake_cuda.h - the made-up driver, and the one description of the GPU it has. What its files share: faults on demand, things that
+ * have to be given back, contexts, launches; and what a test that is linked with the driver may ask of it.
+ *
+ *   fake_cuda.c      device, contexts, modules
+ *   fake_memory.c    memory, streams, events, graphs
+ *   fake_idle.c      kernels that do nothing, or
+ *   fake_emulated.c  kernels that run in the emulator
+ *   fake_linked.c    opens a driver that is linked with the program, instead of libcuda.so.1
+ *   fake_cudart.c    a CUDA runtime over the driver */
 #ifndef FP_TESTS_FAKE_CUDA_H
 #define FP_TESTS_FAKE_CUDA_H
 
@@ -11,12 +19,24 @@
         if (fault) return fault;                                                                   \
     } while (0)
 
+/* The GPU: as an H100 is. FAKE_CUDA_COMPUTE overrules its compute capability. */
+enum {
+    FAKE_COMPUTE = 90,
+    FAKE_MULTIPROCESSORS = 132,
+    FAKE_THREADS_PER_MULTIPROCESSOR = 2048,
+    FAKE_REGISTERS_PER_MULTIPROCESSOR = 65536,
+    FAKE_SHARED_PER_MULTIPROCESSOR = 233472,
+    FAKE_SHARED_PER_BLOCK = 232448,
+    FAKE_SHARED_RESERVED_PER_BLOCK = 1024
+};
+
 enum {
     INVALID_VALUE = 1,
     OUT_OF_MEMORY = 2,
     INVALID_CONTEXT = 201,
     INVALID_HANDLE = 400,
-    DESTROYED = 709
+    DESTROYED = 709,
+    LAUNCH_FAILED = 719
 };
 
 /* The result that this call is to fail with; 0: it is not. */
@@ -46,11 +66,35 @@ int fake_take(long long bytes);
 /* The calling thread's; NULL if none. */
 fp_cu_context fake_current(void);
 
-/* ---------------------------------------------------------------- kernels (fake_launch.c or emulated_launch.c) */
+/* ---------------------------------------------------------------- launches (fake_idle.c or fake_emulated.c) */
+
+typedef struct fake_launch {
+    const char *symbol; /* of the kernel */
+    int kernel;         /* its number, from fake_kernel */
+    unsigned grid_x, grid_y, threads, shared;
+    void **parameters, **extra;
+    const void *first; /* the first parameter, of which `first_bytes` are passed */
+    size_t first_bytes;
+} fake_launch;
 
 /* The number by which a kernel is run; and running it: 0, or what the driver would say. One at a time. */
 int fake_kernel(const char *symbol);
-fp_cu_result fake_run(int kernel, unsigned grid_x, unsigned grid_y, unsigned threads,
-                      unsigned shared, void **parameters, void **extra);
+fp_cu_result fake_run(const fake_launch *launch);
+
+/* What a test asks of a driver it is linked with. */
+typedef struct fake_wishes {
+    uint64_t seed;        /* of the order of lanes; each launch adds 1 */
+    int only_counts;      /* launches run nothing */
+    int takes_no_buffers; /* launches whose parameters come in one buffer are refused */
+    const char *(*inspect)(
+        const fake_launch *launch); /* says what is wrong with a launch, or NULL */
+    uint64_t copies;                /* counts copies from the host */
+} fake_wishes;
+
+extern fake_wishes fake_wish;
+
+/* Memory beside the device's own that kernels may touch: forgets what was known, and adds some. */
+void fake_forget_memory(void);
+void fake_know_memory(const void *memory, size_t size);
 
 #endif

@@ -64,14 +64,16 @@ static int is_on_device(fake_kind kind) { return kind == FAKE_MEMORY || kind == 
 
 fp_cu_result fake_make(fake_kind kind, size_t size, void **handle) {
     size_t room = (size + 256) / 256 * 256;
+    void *memory = NULL;
     *handle = NULL;
     if (size > (size_t)1 << 40 || (is_on_device(kind) && !fake_take((long long)room)))
         return OUT_OF_MEMORY;
-    void *memory = aligned_alloc(256, room);
+    /* Not a byte more than was asked for, so that sanitizers see what lies past it. */
+    if (posix_memalign(&memory, 256, size ? size : 1)) memory = NULL;
     pthread_mutex_lock(&lock);
     if (memory && thing_count < (int)(sizeof things / sizeof *things)) {
         things[thing_count++] = (thing){kind, memory, size, fake_current()};
-        *handle = memset(memory, 0, room);
+        *handle = memset(memory, 0, size);
     }
     pthread_mutex_unlock(&lock);
     if (*handle) return 0;
@@ -111,7 +113,7 @@ void *fake_find(fake_kind kind, const void *address, fp_cu_context *context) {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < thing_count && !found; i++) {
         uintptr_t begin = (uintptr_t)things[i].handle, at = (uintptr_t)address;
-        if (things[i].kind != kind || at < begin || at > begin + things[i].size) continue;
+        if (things[i].kind != kind || at < begin || at >= begin + things[i].size) continue;
         found = things[i].handle;
         if (context) *context = things[i].context;
     }
@@ -156,6 +158,7 @@ CALL(cuMemFreeHost)(void *memory) {
 CALL(cuMemcpyHtoDAsync_v2)(fp_cu_pointer to, const void *from, size_t size, fp_cu_stream stream) {
     FAULT_OR_GO("cuMemcpyHtoDAsync_v2");
     (void)stream;
+    fake_wish.copies++;
     memcpy((void *)(uintptr_t)to, from, size);
     return 0;
 }
