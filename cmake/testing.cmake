@@ -1,8 +1,8 @@
 # testing.cmake - fastpair_add_test(NAME COMMAND...) adds a test that runs in tests/, with the limits all tests have.
 
 # The longest tests run first, so that the last one to end does not run alone.
-set(long_tests cli_files cli_faults test_compress test_compress_edges test_compress_statistics test_jobs test_job_kernels
-               test_groups test_group_kernels test_kernels emulated_test_gpu_hostile)
+set(long_tests cli_roundtrip cli_faults test_compress test_compress_statistics test_decode test_decode_widths
+               test_jobs test_job_kernels test_groups test_group_kernels test_kernels emulated_test_gpu_hostile)
 
 find_program(FASTPAIR_PYTHON python3)
 

@@ -1,4 +1,4 @@
-/* test_corrupt.c - damaged files: an error that says where, or the right rows; never anything else.
+/* test_altered_bytes.c - damaged files: an error that says where, or the right rows; never anything else.
  *
  * Small files of every codec have each byte altered, are cut at each length, get sections and blocks exchanged.
  * First as accidents do it, with checksums left alone: then validation and the reader must notice. Then with all

@@ -1,4 +1,4 @@
-/* test_sweep.c - small files of every codec, damaged in every way that can be listed: each bit flipped, each section
+/* test_exchanged_parts.c - small files of every codec, damaged in every way that can be listed: each bit flipped, each section
  * exchanged with each other, each count enlarged.
  *
  * Flipped bits must be noticed, and the error must name a place in the block that was hit. Exchanged sections and enlarged

@@ -1,4 +1,4 @@
-/* test_hostile.c - lies that checksums cannot catch, told one at a time in files that are right in all else.
+/* test_forged_fields.c - lies that checksums cannot catch, told one at a time in files that are right in all else.
  *
  * Forged columns of 599 rows, 3 length blocks and, if coded, 57 batches are altered in one respect and
  * sealed. The oracle must refuse them, to prove that the lie is one, and so must the library; decoding without

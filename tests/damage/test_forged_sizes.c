@@ -1,4 +1,4 @@
-/* test_claims.c - terabytes claimed by files of a few hundred bytes, with an allocator that counts.
+/* test_forged_sizes.c - terabytes claimed by files of a few hundred bytes, with an allocator that counts.
  *
  * Opening and reading must refuse them and must not have asked for more memory than the file's size justifies: counts
  * whose products wrap around 64 bits, blocks that never come, dictionaries that are nearly empty, too many rows. */

@@ -1,4 +1,4 @@
-/* test_column_lies.c - columns that contradict themselves: accidents are noticed, forgeries do no harm.
+/* test_random_sections.c - random bytes in sections and frames: accidents are noticed, forgeries do no harm.
  *
  * Bytes altered with checksums left alone must be noticed, all of them. With checksums made right, decoding must stay in
  * its memory and fail in the same way whatever the threads. */

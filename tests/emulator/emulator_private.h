@@ -1,4 +1,5 @@
-/* emulator_private.h - what the two halves of the emulator share: scheduling, and checks of memory. */
+/* emulator_private.h - what the parts of the emulator share: scheduling (emulator.cc), checks of global
+ * memory (emulator_global.cc) and of shared memory (emulator_shared.cc). */
 #ifndef FP_TESTS_EMULATOR_PRIVATE_H
 #define FP_TESTS_EMULATOR_PRIVATE_H
 

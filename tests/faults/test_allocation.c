@@ -3,8 +3,7 @@
  * Each task runs with its 1st, 2nd, 3rd ... allocation failing, until it runs without reaching the failing one: each
  * failure must be OUT_OF_MEMORY with nothing left allocated, and the same task must work right afterwards. Then once
  * more with every later allocation failing too, so that no clean-up depends on memory. */
-#include "counting.h"
-#include "verify.h"
+#include "fail_each.h"
 
 static shape words, mixed, many_words, many_urls; /* inputs */
 static uint8_t *image;                            /* `mixed`, compressed */
@@ -258,8 +257,6 @@ static fastpair_status task_reader_threads(counting *c, fastpair_error *error) {
 
 /* ---------------------------------------------------------------- the experiment */
 
-typedef fastpair_status (*task_function)(counting *, fastpair_error *);
-
 static const struct {
     const char *name;
     task_function run;
@@ -284,47 +281,6 @@ static const struct {
     {"reader", task_reader},
     {"reader, 4 threads", task_reader_threads},
 };
-
-/* Every allocation, or with FASTPAIR_TEST_SCALE below 1 one in `step`, beginning at another for each task. */
-static void fail_every_allocation(const char *name, task_function run, uint64_t start,
-                                  uint64_t step) {
-    unsigned long long before = check_failed;
-    uint64_t n = 0, failures = 0;
-    for (int later_too = 0; later_too < 2; later_too++) {
-        for (n = start % step;; n += step) {
-            counting c;
-            fastpair_error error = {.status = FASTPAIR_OK};
-            counting_start(&c);
-            c.fail_at = n;
-            c.fail_after_too = later_too;
-            fastpair_status status = run(&c, &error);
-            CHECK_EQ(c.live, 0);
-            CHECK_EQ(c.live_bytes, 0);
-            if (c.calls <= n) { /* it never reached the failing one */
-                verify_ok(status, &error, name);
-                break;
-            }
-            /* One failure may be got over by asking for less; the tasks check what they made. */
-            CHECK(status == FASTPAIR_ERROR_OUT_OF_MEMORY || (status == FASTPAIR_OK && !later_too));
-            if (status != FASTPAIR_OK) {
-                CHECK_EQ(error.status, status);
-                CHECK(error.message[0] != 0 &&
-                      memchr(error.message, 0, sizeof error.message) != NULL);
-            }
-            failures += status != FASTPAIR_OK;
-            if (check_failed > before + 10 || n > 100000) break;
-        }
-        if (check_failed > before + 10) break;
-    }
-    CHECK(failures > 0); /* a task that allocates nothing through the hooks tests nothing */
-    counting c;
-    fastpair_error error;
-    counting_start(&c);
-    verify_ok(run(&c, &error), &error, name);
-    CHECK_EQ(c.live, 0);
-    printf("%-36s %llu allocations\n", name, (unsigned long long)n);
-    verify_note(before, name, "task");
-}
 
 static void prepare(uint64_t seed) {
     shape_make(&words, SHAPE_WORDS, seed, &(shape_options){.bytes = 9000});

@@ -1,4 +1,4 @@
-/* test_roundtrip.c - whatever the rows and the options, every decoder gives the rows back.
+/* test_compress.c - whatever the rows and the options, every decoder gives the rows back.
  *
  * First every shape with every codec, width and token limit, small; then random shapes with random options of every kind,
  * larger; then the sizes that need one test each. All checking is in verify.h. */

@@ -1,4 +1,4 @@
-/* test_statistics.c - how well the codecs do on TPC-H columns, against the figures they must reach.
+/* test_compress_statistics.c - how well the codecs do on TPC-H columns, against the figures they must reach.
  *
  * Columns come from bench/tpch.c. With FASTPAIR_TEST_FULL=1 they have 128 MB and the bars are within 2 % of the table
  * below (codes in use may be 3 % lower at 12 bits, where length classes of whole groups cost some); otherwise they are

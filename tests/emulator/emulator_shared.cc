@@ -1,24 +1,14 @@
-/* emulator_memory.cc - what emulated kernels do to memory, checked. In: loads and stores of lanes. Out: the
- * same, or an error: outside what the test made known, misaligned, written twice; in shared memory, by two
- * lanes with no synchronisation between, read before it was written, or touched while a copy is under way.
+/* emulator_shared.cc - shared memory of the emulator. In: loads, stores, additions and copies of lanes. Out: the same, or an error
+ * for bytes outside the block's memory, misaligned, read before they were written, used by two lanes with no synchronisation
+ * between, or touched while a copy is under way.
  *
- * Shared memory has a shadow that remembers for each byte who wrote and read it, and when in terms of
- * synchronisations: that finds a missing one whatever order the lanes ran in. */
+ * A shadow remembers for each byte who wrote and read it, and when, counted in synchronisations. So a missing synchronisation is
+ * found whatever order the lanes ran in. */
 #include "emulator_private.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 namespace {
-
-enum { MOST_MEMORIES = 1024 };
-
-struct memory {
-    uint64_t begin, bytes;
-    emulator_access access;
-    const char *name;
-    uint8_t *written; /* EMULATOR_WRITE_ONCE: a flag for each byte */
-};
 
 /* When: the warp's count of synchronisations and the block's. */
 struct moment {
@@ -57,48 +47,7 @@ struct lane_copies {
 
 lane_copies copies[EMULATOR_MOST_THREADS];
 uint64_t order_count;
-memory memories[MOST_MEMORIES];
-uint32_t memory_count;
 shared_memory declared, dynamic;
-
-/* ---------------------------------------------------------------- global memory */
-
-bool holds(const memory *m, uint64_t address, uint32_t size) {
-    return address >= m->begin && address - m->begin < m->bytes &&
-           size <= m->bytes - (address - m->begin);
-}
-
-/* Says what an address that no memory holds is near to. */
-void fail_outside(uint64_t address, uint32_t size, const char *doing) {
-    char detail[160];
-    uint64_t nearest = 4096; /* an address further off belongs to nothing */
-    snprintf(detail, sizeof detail, " %u bytes at 0x%llx", size, (unsigned long long)address);
-    for (uint32_t i = 0; i < memory_count; i++) {
-        const memory *m = &memories[i];
-        uint64_t end = m->begin + m->bytes, distance = 0;
-        if (address < m->begin) distance = m->begin - address;
-        if (address >= end) distance = address - end;
-        if (distance >= nearest) continue;
-        nearest = distance;
-        snprintf(detail, sizeof detail, " %u bytes outside %s, at %lld of %llu", size, m->name,
-                 (long long)(address - m->begin), (unsigned long long)m->bytes);
-    }
-    emulator_fail(doing, detail);
-}
-
-/* The memory that holds these bytes; NULL, and an error, if none does. */
-memory *find_memory(uint64_t address, uint32_t size, const char *doing) {
-    static uint32_t recent; /* most accesses are to the memory of the one before */
-    if (address % size) {
-        emulator_fail(doing, " misaligned global memory");
-        return NULL;
-    }
-    if (recent < memory_count && holds(&memories[recent], address, size)) return &memories[recent];
-    for (recent = 0; recent < memory_count; recent++)
-        if (holds(&memories[recent], address, size)) return &memories[recent];
-    fail_outside(address, size, doing);
-    return NULL;
-}
 
 /* ---------------------------------------------------------------- shared memory */
 
@@ -170,32 +119,6 @@ void shared_release(shared_memory *m) {
 } // namespace
 
 /* ---------------------------------------------------------------- what the words call */
-
-void emulate_global_load(void *to, uint64_t address, uint32_t size) {
-    memory *m = find_memory(address, size, "reads");
-    if (m && m->access == EMULATOR_WRITE_ONCE) emulator_fail("reads output: ", m->name);
-    if (emulator_block_failed) emulator_leave_lane();
-    memcpy(to, (const void *)(uintptr_t)address, size);
-}
-
-void emulate_global_store(uint64_t address, const void *from, uint32_t size) {
-    memory *m = find_memory(address, size, "writes");
-    if (m && m->access == EMULATOR_READ) emulator_fail("writes to ", m->name);
-    for (uint32_t i = 0; m && m->written && i < size; i++) {
-        uint8_t *flag = &m->written[address - m->begin + i];
-        if (*flag) emulator_fail("writes a byte for the second time in ", m->name);
-        *flag = 1;
-    }
-    if (emulator_block_failed) emulator_leave_lane();
-    memcpy((void *)(uintptr_t)address, from, size);
-}
-
-void emulate_global_or(uint64_t address, uint32_t bits) {
-    uint32_t word;
-    emulate_global_load(&word, address, sizeof word);
-    word |= bits;
-    emulate_global_store(address, &word, sizeof word);
-}
 
 void emulate_shared_load(void *to, const uint8_t *at, uint32_t size) {
     shared_memory *m = find_shared(at, size, "reads");
@@ -325,7 +248,7 @@ uint8_t *emulate_shared(uint32_t bytes) {
 
 uint8_t *emulate_shared_dynamic(void) { return dynamic.bytes; }
 
-/* ---------------------------------------------------------------- launches and tests */
+/* ---------------------------------------------------------------- launches */
 
 void emulator_shared_begin(uint32_t dynamic_bytes) {
     if (dynamic_bytes) shared_allocate(&dynamic, dynamic_bytes);
@@ -336,32 +259,4 @@ void emulator_shared_begin(uint32_t dynamic_bytes) {
 void emulator_shared_end(void) {
     shared_release(&declared);
     shared_release(&dynamic);
-}
-
-void emulator_global_begin(void) {
-    for (uint32_t i = 0; i < memory_count; i++) {
-        memory *m = &memories[i];
-        free(m->written);
-        m->written = NULL;
-        if (m->access == EMULATOR_WRITE_ONCE && !(m->written = (uint8_t *)calloc(m->bytes + 1, 1)))
-            abort();
-    }
-}
-
-void emulator_forget(void) {
-    for (uint32_t i = 0; i < memory_count; i++) free(memories[i].written);
-    memory_count = 0;
-}
-
-void emulator_memory(const void *bytes, uint64_t size, emulator_access access, const char *name) {
-    if (memory_count == MOST_MEMORIES) abort();
-    memories[memory_count++] = memory{(uint64_t)(uintptr_t)bytes, size, access, name, NULL};
-}
-
-uint64_t emulator_bytes_written(void) {
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < memory_count; i++)
-        for (uint64_t k = 0; memories[i].written && k < memories[i].bytes; k++)
-            count += memories[i].written[k];
-    return count;
 }
