@@ -1,5 +1,5 @@
-# A thin front for CMake. `make demo` and `make test` need nothing but make and a compiler on Debian 12:
-# tools/setup installs what is missing, and is silent when nothing is. `make SETUP=:` leaves it out.
+# A thin front for CMake. On Debian 12 `make demo` and `make test` need nothing but make and a compiler: tools/setup installs
+# what is missing, and is silent when nothing is. `make SETUP=:` leaves it out.
 BUILD ?= build
 JOBS ?= $(shell nproc)
 SETUP ?= tools/setup
@@ -25,11 +25,11 @@ demo: configure
 test: all
 	@tools/run-tests $(BUILD)
 
-# Build and test with AddressSanitizer and UndefinedBehaviorSanitizer, in build-ci/asan.
 # The evaluation: columns, measurements, report. BENCH_FLAGS: see bench/run --help.
 bench: all
 	@bench/run --build $(BUILD) $(BENCH_FLAGS)
 
+# Build and test with AddressSanitizer and UndefinedBehaviorSanitizer, in build-ci/asan.
 test-asan: setup
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan --parallel $(JOBS) -- --no-print-directory
