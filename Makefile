@@ -1,5 +1,6 @@
-# A thin front for CMake. On Debian 12 `make demo` and `make test` need nothing but make and a compiler: tools/setup installs
-# what is missing, and is silent when nothing is. `make SETUP=:` leaves it out.
+# A thin front for CMake. On Debian 12 `make demo` and `make test` need nothing but make and a
+# compiler: tools/setup installs what is missing, and is silent when nothing is. `make SETUP=:`
+# leaves it out.
 BUILD ?= build
 JOBS ?= $(shell nproc)
 SETUP ?= tools/setup

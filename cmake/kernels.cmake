@@ -1,11 +1,12 @@
 # kernels.cmake - compiles the GPU kernels into one fat binary, where nvcc is installed.
 #
-# In: src/gpu/kernels/kernels.cu and what it includes. Out: FASTPAIR_KERNEL_FATBIN, the path of the file that
-# src/gpu/kernel_image.c takes into the library. It is empty where there is no nvcc or nvcc does not work; the library then
-# says so when asked for a GPU.
+# In: src/gpu/kernels/kernels.cu and what it includes. Out: FASTPAIR_KERNEL_FATBIN, the path of the
+# file that src/gpu/kernel_image.c takes into the library. It is empty where there is no nvcc or
+# nvcc does not work; the library then says so when asked for a GPU.
 #
-# Machine code is made for each architecture in FASTPAIR_CUDA_ARCHITECTURES that this nvcc knows (code for 8.0 also runs on
-# 8.6 and 8.9, code for 10.0 on 10.3), and PTX for the lowest, which the driver compiles for all others.
+# Machine code is made for each architecture in FASTPAIR_CUDA_ARCHITECTURES that this nvcc knows
+# (code for 8.0 also runs on 8.6 and 8.9, code for 10.0 on 10.3), and PTX for the lowest, which the
+# driver compiles for all others.
 set(FASTPAIR_CUDA_ARCHITECTURES "80;90;100;120" CACHE STRING "Architectures to compile the kernels for")
 find_program(FASTPAIR_NVCC nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
 
@@ -45,7 +46,8 @@ if(kernel_flags)
   if(nvcc_help MATCHES "--compress-mode")
     set(compress_flags --compress-mode=size)
   endif()
-  # The library waits for this file; with --threads, nvcc compiles for all architectures at once, to the same bytes.
+  # The library waits for this file; with --threads, nvcc compiles for all architectures at once, to
+  # the same bytes.
   set(at_once "")
   if(nvcc_help MATCHES "--threads")
     set(at_once --threads 0)

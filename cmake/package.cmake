@@ -1,5 +1,6 @@
-# package.cmake - what `cmake --install` puts where: libraries, headers, the command and its manual page, documents, the
-# CMake package and the pkg-config file. An installed tree can be moved as a whole.
+# package.cmake - what `cmake --install` puts where: libraries, headers, the command and its manual
+# page, documents, the CMake package and the pkg-config file. An installed tree can be moved as a
+# whole.
 if(NOT FASTPAIR_GPU)
   list(FILTER public_headers EXCLUDE REGEX "/fastpair_gpu\\.h$")
 endif()
@@ -23,7 +24,8 @@ install(FILES ${PROJECT_BINARY_DIR}/fastpairConfig.cmake ${PROJECT_BINARY_DIR}/f
         DESTINATION ${package_dir})
 install(EXPORT fastpairTargets NAMESPACE fastpair:: DESTINATION ${package_dir})
 
-# The .pc file finds its prefix from its own place, unless the libraries or headers were given absolute folders.
+# The .pc file finds its prefix from its own place, unless the libraries or headers were given
+# absolute folders.
 if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR} OR IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
   set(pc_prefix ${CMAKE_INSTALL_PREFIX})
   set(pc_libdir ${CMAKE_INSTALL_FULL_LIBDIR})

@@ -1,9 +1,11 @@
-# common.sh - what the tests of the command share. Each script is called with the path of fastpair and reads this file first:
+# common.sh - what the tests of the command share. Each script is called with the path of fastpair
+# and reads this file first:
 #
 #     tests/cli/NAME.sh PATH-OF-FASTPAIR
 #
-# It then is in a folder of its own, which is removed when the script ends, and $fp is the command. make_odd, make_text and
-# make_rows put files there. A script ends with `finish`. Needs python3, to parse JSON and to play the terminal.
+# It then is in a folder of its own, which is removed when the script ends, and $fp is the command.
+# make_odd, make_text and make_rows put files there. A script ends with `finish`. Needs python3, to
+# parse JSON and to play the terminal.
 set -u
 
 if [ $# -ne 1 ] || [ ! -x "$1" ]; then
@@ -31,7 +33,8 @@ check() {
     fi
 }
 
-# exits CODE DESCRIPTION COMMAND...: the command must exit with CODE. Its stderr stays in the file err.
+# exits CODE DESCRIPTION COMMAND...: the command must exit with CODE. Its stderr stays in the file
+# err.
 exits() {
     local code=$1 what=$2
     shift 2

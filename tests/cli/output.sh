@@ -1,5 +1,6 @@
 #!/bin/bash
-# output.sh - tests of the command: output is safe, whatever happens to the disk, the reader or the process.
+# output.sh - tests of the command: output is safe, whatever happens to the disk, the reader or the
+# process.
 . "$(dirname "$0")/common.sh"
 make_odd
 make_text

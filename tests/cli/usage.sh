@@ -26,7 +26,8 @@ for option in --nonsense -x --codec=lz4 --codec=onpair:8 --codec=onpair:17 --cod
     exits 1 "wrong option $option" "$fp" -f $option
     check "wrong option $option prints a message" test -s err
 done
-# A word of the command line cannot write escape sequences to a terminal either, nor can one in UTF-8 (U+009B).
+# A word of the command line cannot write escape sequences to a terminal either, nor can one in
+# UTF-8 (U+009B).
 exits 1 "a wrong value with control characters" "$fp" --codec=$'\033[2Jx\302\2331m\233y\001' a.txt
 says "a wrong value with control characters" "not '?[2Jx?1m?y?'"
 exits 1 "a wrong option with control characters" "$fp" $'--no\001such\033' a.txt
@@ -39,7 +40,8 @@ says "-q prints errors" "none"
 # ------------------------------------------------------------ terminals
 cat >terminal.py <<'PYTHON'
 import os, pty, subprocess, sys, time
-# Runs a command with a terminal as stdout and stderr (stdin too with "-"), prints what it wrote, exits like it.
+# Runs a command with a terminal as stdout and stderr (stdin too with "-"), prints what it wrote,
+# exits like it.
 main, side = pty.openpty()
 child = subprocess.Popen(sys.argv[2:], stdout=side, stderr=side, stdin=side if sys.argv[1] == "-" else subprocess.DEVNULL)
 os.close(side)

@@ -1,5 +1,5 @@
-/* coroutine.h - calls that can be left in the middle and gone back to, each on a stack of its own. The
- * address sanitizer is told about every change of stacks. */
+/* coroutine.h - calls that can be left in the middle and gone back to, each on a stack of its own.
+ * The address sanitizer is told about every change of stacks. */
 #ifndef FP_TESTS_COROUTINE_H
 #define FP_TESTS_COROUTINE_H
 
@@ -18,7 +18,8 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
-/* Switching by hand is some fifty times faster than swapcontext, which asks the system about signals. */
+/* Switching by hand is some fifty times faster than swapcontext, which asks the system about
+ * signals. */
 #if defined(__x86_64__) && !defined(COROUTINE_PORTABLE)
 #define COROUTINE_BY_HAND 1
 #else
@@ -40,8 +41,8 @@ typedef struct coroutine {
 } coroutine;
 
 #ifdef COROUTINE_BY_HAND
-/* Included by one file of a program. Saves what a call must preserve, leaves the stack pointer at *from,
- * and returns on the other stack. */
+/* Included by one file of a program. Saves what a call must preserve, leaves the stack pointer at
+ * *from, and returns on the other stack. */
 extern "C" void coroutine_jump(void **from, void *to);
 __asm__(".text\n"
         ".globl coroutine_jump\n"
@@ -65,7 +66,8 @@ static inline void coroutine_start(coroutine *c, void (*function)(void)) {
     ASAN_UNPOISON_MEMORY_REGION(c->stack, c->stack_bytes); /* what an abandoned call left there */
 #endif
 #ifdef COROUTINE_BY_HAND
-    /* Six registers, the function to return to, and nothing for it to return to; aligned as after a call. */
+    /* Six registers, the function to return to, and nothing for it to return to; aligned as after a
+     * call. */
     void **top = (void **)(c->stack + c->stack_bytes) - 10;
     memset(top, 0, 10 * sizeof *top);
     top[6] = (void *)function;
@@ -93,7 +95,8 @@ static inline void coroutine_switch(coroutine *from, coroutine *to) {
 #endif
 }
 
-/* To be called first thing in a coroutine: leaves the bounds of the stack it was started from in *from. */
+/* To be called first thing in a coroutine: leaves the bounds of the stack it was started from in
+ * *from. */
 static inline void coroutine_entered(coroutine *from) {
 #ifdef COROUTINE_ASAN
     const void *stack;

@@ -1,8 +1,9 @@
-/* emulator.cc - the lanes behind emulate.h. In: a kernel, a grid. Out: its effects on memory, or the first
- * error.
+/* emulator.cc - the lanes behind emulate.h. In: a kernel, a grid. Out: its effects on memory, or
+ * the first error.
  *
- * A block is up to 1024 coroutines. The scheduler picks a warp at random and lets each of its lanes, in
- * random order, run to its next word; when all have met the same word it works out what each gets. */
+ * A block is up to 1024 coroutines. The scheduler picks a warp at random and lets each of its
+ * lanes, in random order, run to its next word; when all have met the same word it works out what
+ * each gets. */
 #include "coroutine.h"
 #include "emulator_private.h"
 
@@ -224,7 +225,8 @@ const char *emulator_run(emulator_kernel kernel, const void *parameters, uint32_
     current_kernel = kernel;
     current_parameters = parameters;
     uint64_t blocks = (uint64_t)grid_x * grid_y, step = 1 + 2 * random_below(1000);
-    /* An odd step reaches every block exactly once if their count is a power of two: it is made one. */
+    /* An odd step reaches every block exactly once if their count is a power of two: it is made
+     * one. */
     uint64_t rounded = 1;
     while (rounded < blocks) rounded *= 2;
     for (uint64_t i = 0; i < rounded; i++) {

@@ -1,5 +1,6 @@
-/* emulator_global.cc - global memory of the emulator. In: the memory that tests make known, and what each may be used for. Out: an
- * error for any access outside it, for writes where only reads are allowed, and for bytes that are written twice. */
+/* emulator_global.cc - global memory of the emulator. In: the memory that tests make known, and
+ * what each may be used for. Out: an error for any access outside it, for writes where only reads
+ * are allowed, and for bytes that are written twice. */
 #include "emulator_private.h"
 
 #include <stdio.h>

@@ -1,9 +1,10 @@
-/* emulator_shared.cc - shared memory of the emulator. In: loads, stores, additions and copies of lanes. Out: the same, or an error
- * for bytes outside the block's memory, misaligned, read before they were written, used by two lanes with no synchronisation
- * between, or touched while a copy is under way.
+/* emulator_shared.cc - shared memory of the emulator. In: loads, stores, additions and copies of
+ * lanes. Out: the same, or an error for bytes outside the block's memory, misaligned, read before
+ * they were written, used by two lanes with no synchronisation between, or touched while a copy is
+ * under way.
  *
- * A shadow remembers for each byte who wrote and read it, and when, counted in synchronisations. So a missing synchronisation is
- * found whatever order the lanes ran in. */
+ * A shadow remembers for each byte who wrote and read it, and when, counted in synchronisations. So
+ * a missing synchronisation is found whatever order the lanes ran in. */
 #include "emulator_private.h"
 
 #include <stdlib.h>
@@ -148,7 +149,8 @@ void emulate_shared_store(uint8_t *at, const void *from, uint32_t size) {
     memcpy(at, from, size);
 }
 
-/* Adding needs no synchronisation with others that add, but with whoever loads or stores the word. */
+/* Adding needs no synchronisation with others that add, but with whoever loads or stores the
+ * word. */
 uint32_t emulate_shared_add(uint8_t *at, uint32_t value) {
     uint32_t before, after;
     shared_memory *m = find_shared(at, sizeof value, "adds to");
@@ -169,7 +171,8 @@ uint32_t emulate_shared_add(uint8_t *at, uint32_t value) {
     return before;
 }
 
-/* The bytes are as good as written from here on, but cannot be read before the copy is waited for. */
+/* The bytes are as good as written from here on, but cannot be read before the copy is waited
+ * for. */
 void emulate_async_load(uint8_t *to, uint64_t from, int is_there) {
     lane_copies *mine = &copies[emulate_self.thread];
     shared_memory *m = find_shared(to, 16, "copies to");

@@ -1,6 +1,6 @@
-/* fake_device.h - the made-up GPU of tests/gpu/fake_cuda.h in this program, for the library's own GPU calls: its kernels run in the
- * emulator, in memory of exactly the sizes the library states. Launches that the hardware would refuse are refused, and all are
- * counted. One thread only. */
+/* fake_device.h - the made-up GPU of tests/gpu/fake_cuda.h in this program, for the library's own
+ * GPU calls: its kernels run in the emulator, in memory of exactly the sizes the library states.
+ * Launches that the hardware would refuse are refused, and all are counted. One thread only. */
 #ifndef FP_TESTS_FAKE_DEVICE_H
 #define FP_TESTS_FAKE_DEVICE_H
 

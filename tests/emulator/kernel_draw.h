@@ -1,5 +1,6 @@
-/* kernel_draw.h - random cases for kernels, and running a check on all of them: every kernel that the library carries; of the
- * benchmark's grid a few, chosen by the seed, or with FASTPAIR_TEST_FULL=1 all. FASTPAIR_TEST_SEED repeats a run. */
+/* kernel_draw.h - random cases for kernels, and running a check on all of them: every kernel that
+ * the library carries; of the benchmark's grid a few, chosen by the seed, or with
+ * FASTPAIR_TEST_FULL=1 all. FASTPAIR_TEST_SEED repeats a run. */
 #ifndef FP_TESTS_KERNEL_DRAW_H
 #define FP_TESTS_KERNEL_DRAW_H
 

@@ -8,8 +8,8 @@
 /* Allocates through the hooks, returns its status, and leaves nothing allocated. */
 typedef fastpair_status (*task_function)(counting *, fastpair_error *);
 
-/* Fails every `step`-th allocation from `start` on, first alone and then with all later ones. Each failure must be OUT_OF_MEMORY,
- * and the task must work afterwards. */
+/* Fails every `step`-th allocation from `start` on, first alone and then with all later ones. Each
+ * failure must be OUT_OF_MEMORY, and the task must work afterwards. */
 static inline void fail_every_allocation(const char *name, task_function run, uint64_t start,
                                          uint64_t step) {
     unsigned long long before = check_failed;

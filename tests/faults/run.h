@@ -68,8 +68,8 @@ typedef struct run_result {
     bytes said; /* on stderr */
 } run_result;
 
-/* Runs the command with at most 12 words, standard input from a file, and these settings in its environment; NULL
- * ends both lists. */
+/* Runs the command with at most 12 words, standard input from a file, and these settings in its
+ * environment; NULL ends both lists. */
 static inline run_result run(const char *const *words, const char *input,
                              const char *const *settings) {
     run_result r = {0};

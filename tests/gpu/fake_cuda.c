@@ -1,10 +1,12 @@
-/* fake_cuda.c - a CUDA driver with one made-up GPU, for machines without any: the device, contexts, modules, launches.
+/* fake_cuda.c - a CUDA driver with one made-up GPU, for machines without any: the device, contexts,
+ * modules, launches.
  *
  * Built as libcuda.so.1, or linked with a test: fake_cuda.h says from which files. FAKE_CUDA is
- * CALL:N:RESULT: the N-th call of that name, counted from 0, returns RESULT and does nothing else. FAKE_CUDA_COMPUTE is the
- * compute capability, 90 if not given; FAKE_CUDA_DEVICES their number, 1 if not given. fake_cuda_live says what has not been given
- * back, fake_cuda_fired whether the fault happened; at the end 'g' on the descriptor FASTPAIR_FAULT_REPORT says the same.
- * fake_cuda_reset does what the runtime's cudaDeviceReset does. A handle that is no more ends the program. */
+ * CALL:N:RESULT: the N-th call of that name, counted from 0, returns RESULT and does nothing else.
+ * FAKE_CUDA_COMPUTE is the compute capability, 90 if not given; FAKE_CUDA_DEVICES their number, 1
+ * if not given. fake_cuda_live says what has not been given back, fake_cuda_fired whether the fault
+ * happened; at the end 'g' on the descriptor FASTPAIR_FAULT_REPORT says the same. fake_cuda_reset
+ * does what the runtime's cudaDeviceReset does. A handle that is no more ends the program. */
 #include "fake_cuda.h"
 
 #include "gpu/kernel_table.h"
@@ -17,7 +19,8 @@
 
 enum { MOST_CURRENT = 16, CONTEXT_BYTES = 1 << 20 };
 
-/* What a module is, and a function in it: the library's table of decoders, and a few kernels beside them. */
+/* What a module is, and a function in it: the library's table of decoders, and a few kernels beside
+ * them. */
 enum { MOST_FUNCTIONS = FP_KERNELS + 16 };
 typedef struct fake_function {
     char symbol[128];

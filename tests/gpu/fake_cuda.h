@@ -1,12 +1,14 @@
-/* fake_cuda.h - the made-up driver, and the one description of the GPU it has. What its files share: faults on demand, things that
- * have to be given back, contexts, launches; and what a test that is linked with the driver may ask of it.
+/* fake_cuda.h - the made-up driver, and the one description of the GPU it has. What its files
+ * share: faults on demand, things that have to be given back, contexts, launches; and what a test
+ * that is linked with the driver may ask of it.
  *
  *   fake_cuda.c      device, contexts, modules
  *   fake_memory.c    memory, streams, events, graphs
  *   fake_idle.c      kernels that do nothing, or
  *   fake_emulated.c  kernels that run in the emulator
  *   fake_linked.c    opens a driver that is linked with the program, instead of libcuda.so.1
- *   fake_cudart.c    a CUDA runtime over the driver */
+ *   fake_cudart.c    a CUDA runtime over the driver
+ */
 #ifndef FP_TESTS_FAKE_CUDA_H
 #define FP_TESTS_FAKE_CUDA_H
 
@@ -46,8 +48,8 @@ fp_cu_result fake_fault(const char *name);
 
 typedef enum fake_kind { FAKE_MEMORY, FAKE_PINNED, FAKE_STREAM, FAKE_MODULE, FAKE_OTHER } fake_kind;
 
-/* Zeroed, at a multiple of 256; its address is its handle. Belongs to the context that is current. Memory and modules count as
- * device memory. */
+/* Zeroed, at a multiple of 256; its address is its handle. Belongs to the context that is current.
+ * Memory and modules count as device memory. */
 fp_cu_result fake_make(fake_kind kind, size_t size, void **handle);
 fp_cu_result fake_drop(fake_kind kind, void *handle);
 void fake_drop_all_of(fp_cu_context context);
@@ -58,7 +60,8 @@ void *fake_find(fake_kind kind, const void *address, fp_cu_context *context);
 /* Calls `each` for every block of device memory. */
 void fake_each_memory(void (*each)(const void *memory, size_t size));
 
-/* Takes device memory or gives it back, for this process and those it starts; 0 if there is not so much. */
+/* Takes device memory or gives it back, for this process and those it starts; 0 if there is not so
+ * much. */
 int fake_take(long long bytes);
 
 /* ---------------------------------------------------------------- contexts (fake_cuda.c) */
@@ -77,7 +80,8 @@ typedef struct fake_launch {
     size_t first_bytes;
 } fake_launch;
 
-/* The number by which a kernel is run; and running it: 0, or what the driver would say. One at a time. */
+/* The number by which a kernel is run; and running it: 0, or what the driver would say. One at a
+ * time. */
 int fake_kernel(const char *symbol);
 fp_cu_result fake_run(const fake_launch *launch);
 

@@ -1,5 +1,6 @@
-/* fake_emulated.c - kernels for the made-up driver that run in the emulator: right bytes without a GPU, slowly. In: a launch. Out:
- * what it writes. Touching anything but device memory is reported, and fails the launch. */
+/* fake_emulated.c - kernels for the made-up driver that run in the emulator: right bytes without a
+ * GPU, slowly. In: a launch. Out: what it writes. Touching anything but device memory is reported,
+ * and fails the launch. */
 #include "emulated_launch.h"
 
 #include "fake_cuda.h"
@@ -41,7 +42,8 @@ static void know(const void *memory, size_t size) { emulated_know(memory, size, 
 
 /* ---------------------------------------------------------------- the device: a thread that runs one launch after the other */
 
-/* One thread for all launches: the emulator changes stacks, and sanitizers know stacks by their threads. */
+/* One thread for all launches: the emulator changes stacks, and sanitizers know stacks by their
+ * threads. */
 typedef struct work {
     fake_launch launch;
     fp_cu_result result;

@@ -1,7 +1,9 @@
-/* fake_memory.c - what a program gets from the made-up driver and has to give back: memory, streams, events, graphs, modules.
+/* fake_memory.c - what a program gets from the made-up driver and has to give back: memory,
+ * streams, events, graphs, modules.
  *
- * Device memory is host memory, copies are memcpy, streams run at once. FAKE_CUDA_MEMORY is the device's memory in bytes; a process
- * hands what is taken of it on to those it starts, in a file without a name whose descriptor is in FAKE_CUDA_USED. */
+ * Device memory is host memory, copies are memcpy, streams run at once. FAKE_CUDA_MEMORY is the
+ * device's memory in bytes; a process hands what is taken of it on to those it starts, in a file
+ * without a name whose descriptor is in FAKE_CUDA_USED. */
 #define _GNU_SOURCE
 
 #include "fake_cuda.h"

@@ -31,7 +31,8 @@ static unsigned long long check_passed, check_failed;
         }                                                                                          \
     } while (0)
 
-/* Ends a test program: prints the counts, returns the exit code. A program that checked nothing fails. */
+/* Ends a test program: prints the counts, returns the exit code. A program that checked nothing
+ * fails. */
 static inline int check_done(void) {
     printf("%llu passed, %llu failed\n", check_passed, check_failed);
     return check_failed || !check_passed;

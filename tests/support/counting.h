@@ -1,6 +1,8 @@
-/* counting.h - an allocator for tests: counts what is live, remembers the most, and fails when asked to.
+/* counting.h - an allocator for tests: counts live blocks and bytes, remembers the peak, and fails
+ * on demand.
  *
- * Threads may share one. Each block carries its size in front, so that releases can be counted exactly. */
+ * Threads may share an allocator. Each block is preceded by its size, so that releases are counted
+ * exactly. */
 #ifndef FP_TESTS_COUNTING_H
 #define FP_TESTS_COUNTING_H
 
@@ -14,9 +16,9 @@ typedef struct counting {
     pthread_mutex_t lock;
     uint64_t calls;      /* allocations asked for so far */
     uint64_t fail_at;    /* the call that fails, from 0; UINT64_MAX: none */
-    int fail_after_too;  /* and every later one */
+    int fail_after_too;  /* and every later call */
     uint64_t live;       /* blocks not released */
-    uint64_t live_bytes; /* and their bytes */
+    uint64_t live_bytes; /* bytes of these blocks */
     uint64_t peak_bytes;
     uint64_t limit_bytes; /* a single request above this fails; 0: none */
 } counting;
@@ -38,7 +40,7 @@ static inline void *counting_allocate(void *context, size_t size) {
         uint64_t recorded = size;
         memcpy(block, &recorded, sizeof recorded);
         memset(block + COUNTING_HEAD, 0xdb,
-               size < 4096 ? size : 4096); /* nobody may count on zeroes */
+               size < 4096 ? size : 4096); /* the library must not count on zeroes */
         block += COUNTING_HEAD;
     }
     pthread_mutex_unlock(&c->lock);

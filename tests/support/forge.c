@@ -1,4 +1,5 @@
-/* forge.c - images of column files: writing blocks and footers, making checksums right, taking apart and joining.
+/* forge.c - images of column files: writing blocks and footers, making checksums right, taking
+ * apart and joining.
  *
  * It trusts nothing it reads, and shares no code with the library. */
 #define XXH_INLINE_ALL
@@ -107,8 +108,8 @@ void forge_begin(forge *f, uint32_t alignment, int framing, uint8_t separator) {
     begin(f, alignment, head);
 }
 
-/* A block: its header with size, section entries and checksum made right, its sections, and a zeroed entry of the footer that
- * has its place and size. Returns the entry. */
+/* A block: its header with size, section entries and checksum made right, its sections, and a
+ * zeroed entry of the footer that has its place and size. Returns the entry. */
 static uint8_t *add_block(forge *f, const uint8_t *header, int is_chunk,
                           const forge_bytes *sections) {
     uint32_t header_size = is_chunk ? FORGE_CHUNK_HEADER : FORGE_DICTIONARY_HEADER;
@@ -173,7 +174,8 @@ void forge_add_chunk(forge *f, forge_chunk *c) {
     memset(c->sections, 0, sizeof c->sections);
 }
 
-/* Appends footer and trailer. Counts and totals of the footer's header are made right, other fields stay. */
+/* Appends footer and trailer. Counts and totals of the footer's header are made right, other fields
+ * stay. */
 static void finish(forge *f, const uint8_t *header) {
     uint64_t at = f->file.size;
     forge_append(&f->file, header, FORGE_FOOTER_HEADER);

@@ -1,9 +1,11 @@
-/* forge.h - builds `.fpc` images field by field, honest or not, for tests of what the library makes of them.
+/* forge.h - builds `.fpc` images field by field, honest or not, for tests of what the library makes
+ * of them.
  *
- * In goes what each header and section is to say; out comes an image laid out as docs/format.md asks, with every checksum
- * right: whoever crafts a hostile file computes the checksums too. Fields that the caller sets are written as they are, so any
- * lie can be told. Images can also be taken apart, changed and joined again. Nothing here shares code with the library. Out of
- * memory aborts: this is test code.
+ * In goes what each header and section is to say; out comes an image laid out as docs/format.md
+ * asks, with every checksum right: whoever crafts a hostile file computes the checksums too. Fields
+ * that the caller sets are written as they are, so any lie can be told. Images can also be taken
+ * apart, changed and joined again. Nothing here shares code with the library. Out of memory aborts:
+ * this is test code.
  *
  *   forge.c           bytes, checksums, blocks, footer, taking apart and joining
  *   forge_contents.c  honest dictionaries and chunks, and whole columns made of them
@@ -37,8 +39,9 @@ static inline void forge_put(uint8_t *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Appends `size` bytes (zeroes if `data` is NULL) and returns where they are. No room is kept after them, so that sanitizers
- * see reads beyond the end. Each call copies everything: a loop does better to append once. */
+/* Appends `size` bytes (zeroes if `data` is NULL) and returns where they are. No room is kept after
+ * them, so that sanitizers see reads beyond the end. Each call copies everything: a loop does
+ * better to append once. */
 uint8_t *forge_append(forge_bytes *bytes, const void *data, uint64_t size);
 
 /* A fastpair_sink's write function; `context` is a forge_bytes. */
@@ -52,14 +55,15 @@ void forge_bits(uint8_t *section, uint64_t bit, uint32_t width, uint64_t value);
 /* The checksum of docs/format.md. */
 uint64_t forge_checksum(const void *data, uint64_t size);
 
-/* Recomputes every checksum of an altered image. Blocks are found by their kind at multiples of 64; sections that do not lie
- * inside the image are left alone. */
+/* Recomputes every checksum of an altered image. Blocks are found by their kind at multiples of 64;
+ * sections that do not lie inside the image are left alone. */
 void forge_reseal(uint8_t *image, uint64_t size);
 
 /* The same for the bytes of a dictionary block alone, as a dictionary is exported. */
 void forge_reseal_dictionary(uint8_t *block, uint64_t size);
 
-/* File offset of the n-th block of a kind ("FPDI", "FPCH", "FPFT"), or 0 if there is none: no block is at 0. */
+/* File offset of the n-th block of a kind ("FPDI", "FPCH", "FPFT"), or 0 if there is none: no block
+ * is at 0. */
 uint64_t forge_block(const uint8_t *image, uint64_t size, const char *kind, uint64_t n);
 
 /* ---------------------------------------------------------------- building images */
@@ -132,11 +136,13 @@ typedef struct forge_parts {
     uint8_t footer[FORGE_FOOTER_HEADER];
 } forge_parts;
 
-/* Takes an image apart, going from block to block. Returns 0, with nothing to close, if that leads to no footer. */
+/* Takes an image apart, going from block to block. Returns 0, with nothing to close, if that leads
+ * to no footer. */
 int forge_parts_open(forge_parts *parts, const uint8_t *image, uint64_t size);
 void forge_parts_close(forge_parts *parts);
 
-/* Joins the parts: sections where docs/format.md has them, the footer's totals from the headers of the chunks. */
+/* Joins the parts: sections where docs/format.md has them, the footer's totals from the headers of
+ * the chunks. */
 forge_bytes forge_join(const forge_parts *parts);
 
 /* ---------------------------------------------------------------- honest contents (forge_contents.c) */
@@ -150,7 +156,8 @@ typedef struct forge_codes {
     uint32_t batch; /* codes per batch of the sidecar */
 } forge_codes;
 
-/* Rows: decoded bytes of each and, unless `valid` is NULL, a byte for each that is 0 for a null row. */
+/* Rows: decoded bytes of each and, unless `valid` is NULL, a byte for each that is 0 for a null
+ * row. */
 typedef struct forge_rows {
     const uint32_t *lengths;
     const uint8_t *valid;
@@ -168,14 +175,15 @@ forge_bytes forge_validity(const forge_rows *rows);
 forge_chunk forge_coded_chunk(const forge_codes *codes, const forge_rows *rows);
 forge_chunk forge_stored_chunk(const void *bytes, uint64_t size, const forge_rows *rows);
 
-/* Appends a run entry of `count` codes from `first` on, whose tokens have `length` bytes, and counts it. */
+/* Appends a run entry of `count` codes from `first` on, whose tokens have `length` bytes, and
+ * counts it. */
 void forge_add_run(forge_dictionary *dictionary, uint32_t first, uint32_t count, uint32_t length);
 
 /* A dictionary of order 0 with a run for each token: token i is `text[i]`, and has code i. */
 forge_dictionary forge_plain_dictionary(const char *const *text, uint32_t tokens);
 
-/* Codes in length classes of any width, with few tokens: what takes training thousands of different words, and what no
- * training makes, in a few kilobytes. */
+/* Codes in length classes of any width, with few tokens: what takes training thousands of different
+ * words, and what no training makes, in a few kilobytes. */
 enum { FORGE_CLASS_TOKENS = 4096 };
 typedef struct forge_classes {
     uint32_t bits, longest, slots, hot;
@@ -184,7 +192,8 @@ typedef struct forge_classes {
     uint32_t tokens;
 } forge_classes;
 
-/* Codes of 1 to 16 bits, tokens of up to `longest` (8 or 16) bytes; `hot`: with a hot part, which takes 9 bits or more. */
+/* Codes of 1 to 16 bits, tokens of up to `longest` (8 or 16) bytes; `hot`: with a hot part, which
+ * takes 9 bits or more. */
 forge_dictionary forge_class_dictionary(forge_classes *classes, uint32_t bits, uint32_t longest,
                                         int hot, uint64_t seed);
 /* `count` random codes of the dictionary, in rows of up to 40 codes. */

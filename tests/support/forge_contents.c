@@ -1,5 +1,6 @@
-/* forge_contents.c - honest dictionaries and chunks, written after docs/format.md without the library's help. In: codes, rows, a
- * seed. Out: sections and blocks for forge.c, and whole columns of them. */
+/* forge_contents.c - honest dictionaries and chunks, written after docs/format.md without the
+ * library's help. In: codes, rows, a seed. Out: sections and blocks for forge.c, and whole columns
+ * of them. */
 #include "check.h"
 #include "forge.h"
 
@@ -113,8 +114,9 @@ forge_dictionary forge_class_dictionary(forge_classes *c, uint32_t bits, uint32_
     uint8_t text[FORGE_CLASS_TOKENS * 16];
     memset(c, 0, sizeof *c);
     c->bits = bits, c->longest = longest;
-    /* An eighth of the codes per class, so that a few lengths take more than half of all codes, as they must for the width.
-     * Of eight classes five to seven are in use, or all if there are fewer. Lengths ascend in each part, from 1 or 2 on. */
+    /* An eighth of the codes per class, so that a few lengths take more than half of all codes, as
+     * they must for the width. Of eight classes five to seven are in use, or all if there are
+     * fewer. Lengths ascend in each part, from 1 or 2 on. */
     uint32_t used = 5 + (uint32_t)(check_random(&state) % 3), cold_from = hot ? 2 : 0;
     if (bits < 3) used = 1u << bits;
     uint32_t shortest = 1 + (uint32_t)(check_random(&state) % 2);

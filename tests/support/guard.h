@@ -1,7 +1,8 @@
-/* guard.h - test buffers that notice any access beside them.
+/* guard.h - test buffers that notice any access outside them.
  *
- * Under AddressSanitizer an exactly-sized malloc does it. Otherwise the buffer ends where an unreadable page begins, so
- * that reads and writes behind it fault, and the bytes before it hold a pattern that guard_free compares. */
+ * Under AddressSanitizer a malloc of exactly the size is enough. Otherwise the buffer ends where an
+ * unreadable page begins, so that reads and writes past it fault. The bytes before it hold a
+ * pattern, which guard_free compares. */
 #ifndef FP_TESTS_GUARD_H
 #define FP_TESTS_GUARD_H
 
@@ -32,8 +33,9 @@ typedef struct guard {
 #define GUARD_PATTERN 0xc7
 #define GUARD_BEFORE  64u
 
-/* `size` bytes of a known garbage. Sizes that are not multiples of 16 begin unaligned without a sanitizer, which is
- * what users' buffers may do; sizes of 4- and 8-byte entries keep those entries aligned. */
+/* `size` bytes of known garbage. Without a sanitizer, buffers whose size is no multiple of 16 begin
+ * unaligned, as buffers of users may. Arrays of 4- and 8-byte entries keep their entries
+ * aligned. */
 static inline guard guard_make(uint64_t size) {
     guard g = {.size = size};
 #ifdef GUARD_BY_SANITIZER

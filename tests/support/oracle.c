@@ -1,7 +1,8 @@
 /* oracle.c - the reference decoder: an image goes in, rows come out, or the first rule it breaks.
  *
- * Functions are in the order of docs/format.md. The trick is to have none: every number is read where the page puts it,
- * every rule is one line, codes and lengths are read bit by bit. It refuses all that the page forbids. */
+ * Functions are in the order of docs/format.md. The trick is to have none: every number is read
+ * where the page puts it, every rule is one line, codes and lengths are read bit by bit. It refuses
+ * all that the page forbids. */
 #define XXH_INLINE_ALL
 #include "oracle.h"
 
@@ -104,7 +105,7 @@ static int block_header(reading *r, uint64_t at, uint32_t header_size) {
     return 1;
 }
 
-/* A section entry: where it must lie, given the end of what is before it; moves *end behind it. */
+/* A section entry: where it must lie, given the end of what is before it; moves *end past it. */
 static int section(reading *r, uint64_t at, uint64_t entry, uint64_t *end, const uint8_t **bytes,
                    uint64_t *size) {
     uint64_t offset = little(r->data + entry, 8), length = little(r->data + entry + 8, 8);
@@ -125,7 +126,7 @@ static int section(reading *r, uint64_t at, uint64_t entry, uint64_t *end, const
     return 1;
 }
 
-/* The block ends at the first multiple of A at or behind its last section. */
+/* The block ends at the first multiple of A at or past the end of its last section. */
 static int block_end(reading *r, uint64_t at, uint64_t end) {
     uint64_t block_size = little(r->data + at + 8, 8);
     RULE(block_size == round_up(end, r->alignment), at + 8, "block size");
@@ -267,7 +268,8 @@ static int coded_bytes(reading *r, uint64_t at, const uint8_t *codes, const uint
     return 1;
 }
 
-/* Row lengths and validity: appends the chunk's rows to the column. `base` is where the chunk's bytes begin. */
+/* Row lengths and validity: appends the chunk's rows to the column. `base` is where the chunk's
+ * bytes begin. */
 static int row_lengths(reading *r, uint64_t at, const uint8_t *lengths, uint64_t size,
                        const uint8_t *validity, uint64_t base, const uint8_t *boundary) {
     const uint8_t *h = r->data + at;

@@ -1,7 +1,8 @@
-/* oracle.h - a slow decoder of `.fpc` images, written in the order of docs/format.md and from that page alone.
+/* oracle.h - a slow decoder of `.fpc` images, written from docs/format.md alone and in its order.
  *
- * Tests compare the library with it. It shares no code with the library, checks every rule the page states, and
- * decodes one bit and one byte at a time, so that it is easy to see that it does what the page says. */
+ * Tests compare the library with the oracle. The oracle shares no code with the library and checks
+ * every rule that the page states. It decodes one bit and one byte at a time, so that a reader can
+ * see that it does what the page says. */
 #ifndef FP_TESTS_ORACLE_H
 #define FP_TESTS_ORACLE_H
 
@@ -23,8 +24,8 @@ typedef struct oracle_column {
     uint64_t stored_chunks;
     uint64_t dictionaries;
     uint64_t tokens;
-    uint64_t tokens_in_use;  /* counted here, not read from the footer */
-    uint64_t tokens_claimed; /* the same as the footer says it */
+    uint64_t tokens_in_use;  /* counted by the oracle */
+    uint64_t tokens_claimed; /* as the footer says */
     uint64_t codes_by_length[16];
     uint64_t dictionary_bytes, code_bytes, sidecar_bytes, length_bytes, validity_bytes;
     uint32_t first_codec, first_bits, first_longest, first_batch_codes, largest_batch;
@@ -34,7 +35,7 @@ typedef struct oracle_column {
 
     /* departures from the page that do not change what the rows are */
     int gaps_not_zero;    /* a byte between sections or blocks */
-    int padding_not_zero; /* a spare bit behind packed codes or packed lengths */
+    int padding_not_zero; /* a spare bit after packed codes or packed lengths */
     int rows_cut_tokens;  /* a row ends inside a token */
     int empty_slots_used; /* a code without a token occurs; it decoded to zero bytes */
 
@@ -42,8 +43,8 @@ typedef struct oracle_column {
     uint64_t where;
 } oracle_column;
 
-/* Decodes an image. Returns 1 if it keeps every rule (see the departures above), else 0 with `why` set. Call
- * oracle_free in both cases. */
+/* Decodes an image. Returns 1 if it keeps every rule (see the departures above), else 0 with `why`
+ * set. Call oracle_free in both cases. */
 int oracle_decode(const uint8_t *data, uint64_t size, oracle_column *column);
 void oracle_free(oracle_column *column);
 

@@ -1,8 +1,9 @@
 /* probe.h - what the library makes of an image that may be damaged or forged.
  *
- * In go the image and what is true of it: it must be accepted with these rows, or refused, or either. Every call is
- * tried, in buffers of exactly the sizes it asks for, whether or not an earlier call found a fault: a decoder that is
- * called on a file nobody validated must stay inside its buffers and finish. */
+ * In: the image, and whether it must be accepted with given rows, must be refused, or may be
+ * either. Every call is tried, in buffers of exactly the sizes it asks for, even after an earlier
+ * call found a fault: a decoder must stay inside its buffers and finish on a file that nobody
+ * validated. */
 #ifndef FP_TESTS_PROBE_H
 #define FP_TESTS_PROBE_H
 
@@ -25,7 +26,8 @@ static inline void probe_error(fastpair_status status, const fastpair_error *err
                 (unsigned long long)error->position);
 }
 
-/* Decodes with no validation before: whatever the file says, nothing outside the buffers may be touched. */
+/* Decodes without validating first. Whatever the file says, nothing outside the buffers may be
+ * touched. */
 static inline void probe_decode(const fastpair_column *column, uint64_t image_size, uint64_t rows,
                                 uint64_t *random) {
     fastpair_error error;
@@ -75,7 +77,8 @@ static inline void probe_decode(const fastpair_column *column, uint64_t image_si
     }
 }
 
-/* Reads to the end or to the first error; returns 1 if all was well and the rows are those of `s` (if given). */
+/* Reads to the end or to the first error; returns 1 if all was well and the rows are those of `s`
+ * (if given). */
 static inline int probe_reader(const uint8_t *image, uint64_t size, const shape *s,
                                const fastpair_allocator *hooks) {
     verify_source from = {image, size, 0, 0};
@@ -106,7 +109,8 @@ static inline int probe_reader(const uint8_t *image, uint64_t size, const shape 
     return status == FASTPAIR_OK && same;
 }
 
-/* `s` is what the rows are if the image is accepted; NULL only with PROBE_REFUSE. `random` chooses what is tried. */
+/* `s` is what the rows are if the image is accepted; NULL only with PROBE_REFUSE. `random` chooses
+ * what is tried. */
 static inline void probe(const char *what, const uint8_t *image, uint64_t size, const shape *s,
                          probe_truth truth, uint64_t *random) {
     unsigned long long before = check_failed;
@@ -120,7 +124,8 @@ static inline void probe(const char *what, const uint8_t *image, uint64_t size, 
     options.cpu_level = (uint32_t)(check_random(random) % 2);
     fastpair_column *column = NULL;
     fastpair_status status = fastpair_column_open(copy.data, size, &options, &column, &error);
-    /* "A small multiple of size, plus 1.2 MiB a dictionary"; a dictionary block has at least 128 bytes. */
+    /* "A small multiple of size, plus 1.2 MiB per dictionary"; a dictionary block has at least 128
+     * bytes. */
     CHECK(memory.peak_bytes <= 64 * size + (size / 128) * 1300000 + 65536);
     int accepted = 0;
     if (status == FASTPAIR_OK) {

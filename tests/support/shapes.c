@@ -1,7 +1,8 @@
 /* shapes.c - a seed and a kind go in, a column and its expected decoding come out.
  *
- * Rows are made into growing buffers and then moved to memory of exactly their size, with the row's answer worked
- * out beside it from the definition of fastpair_rows, not by the library. It aborts when memory runs out. */
+ * Rows are made into growing buffers and then moved to memory of exactly their size, and the answer
+ * is worked out from the definition of fastpair_rows, not by the library. Aborts when memory runs
+ * out. */
 #include "shapes.h"
 
 #include <stdio.h>
@@ -191,7 +192,8 @@ static void make_rows(builder *b, shape_kind kind, uint64_t target) {
 
 /* ---------------------------------------------------------------- the column and its answer */
 
-/* Fills the input and output sides from rows that end at ends[i]; `valid` has a byte a row, or is NULL. */
+/* Fills the input and output sides from rows that end at ends[i]; `valid` has one byte per row, or
+ * is NULL. */
 static void settle(shape *s, const uint8_t *bytes, const uint64_t *ends, uint64_t rows,
                    const uint8_t *valid, const shape_options *options) {
     uint64_t size = rows ? ends[rows - 1] : 0, first = options->first_offset;

@@ -4,7 +4,8 @@
 
 #include "fastpair.h"
 
-/* A column in exactly-sized memory, so that a sanitizer sees any read beside it, with the answer a decoder must give. */
+/* A column in exactly-sized memory, so that a sanitizer sees any read outside it, with the answer a
+ * decoder must give. */
 typedef struct shape {
     char name[96];      /* what it is, for failure messages */
     fastpair_rows rows; /* the input; points into the members below */
@@ -12,7 +13,8 @@ typedef struct shape {
     uint64_t *offsets;
     uint8_t *validity;
 
-    /* the same rows as they must come back: nulls empty, offsets from 0, bitmap from bit 0 with spare bits 0 */
+    /* the same rows as they must come back: nulls empty, offsets from 0, bitmap from bit 0 with
+     * spare bits 0 */
     uint64_t nulls;
     uint64_t out_size;
     uint8_t *out_bytes;

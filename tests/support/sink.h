@@ -19,8 +19,8 @@ static inline int sink_write(void *context, const void *data, size_t size) {
     return 0;
 }
 
-/* Writes a column in appends: `most` 0 whole, 1 row by row, else in random pieces of up to `most` rows. After a failure the writer
- * must stay failed. */
+/* Writes a column in appends: `most` 0 whole, 1 row by row, else in random pieces of up to `most`
+ * rows. After a failure the writer must stay failed. */
 static inline fastpair_status write_column(sink_state *state, const shape *s,
                                            const fastpair_compress_options *options, uint64_t most,
                                            uint64_t random, fastpair_error *error) {

@@ -44,7 +44,8 @@ void truth_add_dictionary(truth *t, uint32_t tokens, uint64_t *random) {
     forge_add_dictionary(&t->image, &d);
 }
 
-/* Appends a row of `pieces` random tokens, and their codes; of a fixed text if there are no tokens. */
+/* Appends a row of `pieces` random tokens, and their codes; of a fixed text if there are no
+ * tokens. */
 static void add_row(truth *t, uint64_t pieces, uint32_t tokens, uint32_t *codes, uint64_t *random) {
     t->bytes = room(t->bytes, t->size, pieces * 16, 1);
     t->offsets = room(t->offsets, t->rows + 1, 1, sizeof *t->offsets);

@@ -1,7 +1,8 @@
 /* truth.h - forged columns whose rows are known, and reading them front to back.
  *
- * Images are built field by field (forge.h), so nothing here depends on the writer: several dictionaries, coded and
- * stored chunks, chunks of empty rows, nulls at any bit, rows that cross many windows of work. */
+ * Images are built field by field (forge.h), so nothing here depends on the writer: several
+ * dictionaries, coded and stored chunks, chunks of empty rows, nulls at any bit, rows that cross
+ * many windows of work. */
 #ifndef FP_TESTS_TRUTH_H
 #define FP_TESTS_TRUTH_H
 
@@ -37,7 +38,8 @@ void truth_add_coded(truth *t, const truth_chunk *shape, uint64_t *random);
 void truth_add_stored(truth *t, const truth_chunk *shape, uint64_t *random);
 void truth_free(truth *t);
 
-/* A finished column of everything at once: at least `bytes` decoded bytes, in up to 16 * `scale` rows per chunk. */
+/* A finished column of everything at once: at least `bytes` decoded bytes, in up to 16 * `scale`
+ * rows per chunk. */
 truth truth_mixed(uint64_t bytes, uint64_t scale, uint32_t alignment, uint64_t *random);
 
 /* ---------------------------------------------------------------- streaming */
@@ -45,7 +47,7 @@ truth truth_mixed(uint64_t bytes, uint64_t scale, uint32_t alignment, uint64_t *
 typedef struct drip {
     const uint8_t *data;
     uint64_t size, at;
-    uint64_t most;    /* bytes a call; 0: all asked for */
+    uint64_t most;    /* most bytes per call; 0: all asked for */
     uint64_t fail_at; /* EIO when this offset is reached */
 } drip;
 
@@ -60,7 +62,8 @@ static inline int drip_read(void *context, void *data, size_t size, size_t *got)
     return 0;
 }
 
-/* Reads to the end or an error; counts the rows given and checks them against `t` where it is not NULL. */
+/* Reads to the end or an error; counts the rows given and checks them against `t` where it is not
+ * NULL. */
 static inline fastpair_status stream(drip *from, const truth *t, uint32_t threads,
                                      const fastpair_allocator *hooks, uint64_t *rows_read,
                                      fastpair_error *error) {

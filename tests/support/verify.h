@@ -1,8 +1,9 @@
 /* verify.h - every way to decode an image must give the same rows.
  *
- * In go an image and the shape it was made from; checks fail unless the oracle, the whole decode at every CPU level, row
- * ranges, single rows, listed rows and the streaming reader all give the shape's rows, byte for byte, in buffers of
- * exactly the size they ask for, and unless validation and the column's info agree with the oracle. */
+ * In: an image and the shape it was made from. Checks fail unless all decoders give the rows of the
+ * shape, byte for byte, in buffers of exactly the size they ask for: the oracle, the whole decode
+ * at every CPU level, row ranges, single rows, listed rows and the streaming reader. Validation and
+ * the column's info must agree with the oracle. */
 #ifndef FP_TESTS_VERIFY_H
 #define FP_TESTS_VERIFY_H
 
@@ -16,7 +17,7 @@
 
 typedef struct verify_effort {
     uint32_t ranges, singles, lists; /* how many of each to try */
-    int all_levels;                  /* or just the best */
+    int all_levels;                  /* else only the best */
     uint64_t random;
 } verify_effort;
 
@@ -53,7 +54,8 @@ static inline int verify_valid(const shape *s, uint64_t row) {
     return s->out_validity[row / 8] >> (row % 8) & 1;
 }
 
-/* Decoded offsets and validity against the shape; row i of the destination is row of(i) of the shape. */
+/* Decoded offsets and validity against the shape; row i of the destination is row of(i) of the
+ * shape. */
 static inline void verify_rows(const shape *s, const uint64_t *listed, uint64_t first,
                                uint64_t count, const void *bytes, const void *offsets,
                                uint32_t offset_bits, const uint8_t *validity, uint64_t nulls) {
@@ -136,7 +138,7 @@ static inline void verify_single(const fastpair_column *column, const shape *s, 
 typedef struct verify_source {
     const uint8_t *data;
     uint64_t size, at;
-    uint64_t most; /* bytes a read gives at most; 0: as asked */
+    uint64_t most; /* most bytes per read; 0: as many as asked for */
 } verify_source;
 
 static inline int verify_read(void *context, void *data, size_t size, size_t *got) {
@@ -294,7 +296,7 @@ static inline void verify_image(const uint8_t *image, uint64_t size, const shape
     fastpair_error error;
     oracle_column oracle;
     verify_oracle(image, size, s, &oracle);
-    guard copy = guard_make(size); /* reading one byte beyond the image faults */
+    guard copy = guard_make(size); /* reading one byte past the image faults */
     memcpy(copy.data, image, size);
     for (uint32_t level = 0; level < (effort->all_levels ? VERIFY_LEVELS : 1); level++) {
         fastpair_open_options options = {.struct_size = sizeof options, .cpu_level = level};
