@@ -9,6 +9,11 @@
  *
  *   forge.c           bytes, checksums, blocks, footer, taking apart and joining
  *   forge_contents.c  honest dictionaries and chunks, and whole columns made of them
+ *
+ * Three builders stay apart, as they build no file. emulator/kernel_case.cc lays out one chunk in
+ * device memory, so that kernels can be run without a file. emulator/device_columns.c makes the
+ * tables of kernels from a column, in place of the library's upload. test_kernel_rows.cc makes
+ * row-length sections of all widths and bases, one block at a time.
  */
 #ifndef FP_TESTS_FORGE_H
 #define FP_TESTS_FORGE_H
