@@ -98,13 +98,13 @@ int main(int argc, char **argv) {
 
     char *buffer = malloc(BUFFER_SIZE);
     int rc = 1;
-    if (fp_tpch_init(&gen, seed, column) != 0 || !buffer)
+    if (fp_tpch_open(&gen, seed, column) != 0 || !buffer)
         fputs("fastpair-gen: out of memory\n", stderr);
     else if (write_rows(&gen, bytes, buffer) != 0)
         fprintf(stderr, "fastpair-gen: cannot write: %s\n", strerror(errno));
     else
         rc = 0;
-    fp_tpch_destroy(&gen);
+    fp_tpch_close(&gen);
     free(buffer);
     return rc;
 }

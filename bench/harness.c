@@ -1,9 +1,9 @@
-/* harness.c - what the measuring programs share. In: columns, pieces of work. Out: times and verdicts. Timing is by events on a
- * stream for what happens on the device alone, by the host's clock for what begins or ends on the host. */
+/* harness.c - what the measuring programs share. In: columns, pieces of work. Out: times and
+ * verdicts. Timing is by events on a stream for what happens on the device alone, by the host's
+ * clock for what begins or ends on the host. */
 #include "harness.h"
 
-#include "threads.h"
-
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 /* Most launches before the clock counts: they load code, fill caches and let the clock rise. */
-#define WARM_UP_LAUNCHES   5
-#define STREAM_INDEPENDENT 1u /* of the default stream */
+#define WARM_UP_LAUNCHES 5
 
 void bench_die(const char *format, ...) {
     va_list arguments;
@@ -68,17 +67,49 @@ uint32_t bench_threads(void) {
     return processors < 1 ? 1 : processors > 64 ? 64 : (uint32_t)processors;
 }
 
+/* ---------------------------------------------------------------- threads */
+
+typedef struct shared_work {
+    void (*work)(void *context, uint64_t i);
+    void *context;
+    uint64_t count;
+    uint64_t next; /* taken with an atomic addition */
+} shared_work;
+
+static void *take_work(void *argument) {
+    shared_work *shared = argument;
+    for (uint64_t i; (i = __atomic_fetch_add(&shared->next, 1, __ATOMIC_RELAXED)) < shared->count;)
+        shared->work(shared->context, i);
+    return NULL;
+}
+
+void bench_parallel(uint32_t threads, uint64_t count, void (*work)(void *context, uint64_t i),
+                    void *context) {
+    enum { MOST = 64 };
+    shared_work shared = {work, context, count, 0};
+    pthread_t others[MOST];
+    uint32_t started = 0;
+    while (started + 1 < threads && started < MOST &&
+           !pthread_create(&others[started], NULL, take_work, &shared))
+        started++;
+    take_work(&shared);
+    while (started) pthread_join(others[--started], NULL);
+}
+
 /* ---------------------------------------------------------------- columns */
 
 bench_column bench_column_open(const char *path) {
     bench_column opened = {.path = path, .info = {.struct_size = sizeof opened.info}};
     fastpair_error error;
-    if (fastpair_column_open_file(path, NULL, &opened.column, &error) ||
+    fastpair_open_options options = {.struct_size = sizeof options, .threads = bench_threads()};
+    if (fastpair_column_open_file(path, &options, &opened.column, &error) ||
         fastpair_column_get_info(opened.column, &opened.info, &error))
         bench_die("%s: %s", path, error.message);
     opened.bytes = bench_memory(opened.info.decoded_bytes);
-    fastpair_destination to = {.bytes = opened.bytes, .bytes_capacity = opened.info.decoded_bytes};
-    if (fastpair_column_decode(opened.column, 0, opened.info.rows, &to, bench_threads(), &error))
+    fastpair_destination to = {.struct_size = sizeof to,
+                               .bytes = opened.bytes,
+                               .bytes_capacity = opened.info.decoded_bytes};
+    if (fastpair_column_decode(opened.column, 0, opened.info.rows, &to, &error))
         bench_die("%s: %s", path, error.message);
     return opened;
 }
@@ -96,24 +127,24 @@ uint64_t bench_tiles(uint64_t size, uint64_t wanted) {
 
 /* ---------------------------------------------------------------- the GPU */
 
-void bench_must(const bench_device *device, fp_cu_result result, const char *purpose) {
-    fastpair_error error = {.message = ""};
-    if (!result) return;
-    fp_driver_fail(device->driver, result, purpose, &error);
-    bench_die("%s", error.message);
+void bench_must(const bench_device *device, int result, const char *purpose) {
+    fastpair_error error;
+    if (cuda_status(device->driver, result, purpose, &error)) bench_die("%s", error.message);
 }
 
 bool bench_device_open(bench_device *device, fastpair_error *error) {
     *device = (bench_device){.info = {.struct_size = sizeof device->info}};
     if (fastpair_gpu_open(NULL, &device->gpu, error)) return false;
-    device->driver = &device->gpu->driver;
-    if (fastpair_gpu_get_info(device->gpu, &device->info, error) || fp_gpu_push(device->gpu, error))
+    device->driver = &device->cuda;
+    if (fastpair_gpu_get_info(device->gpu, &device->info, error) ||
+        cuda_open(&device->cuda, 0, error))
         bench_die("%s", error->message);
     for (int i = 0; i < BENCH_STREAMS; i++)
-        bench_must(device, device->driver->stream_create(&device->streams[i], STREAM_INDEPENDENT),
+        bench_must(device,
+                   device->driver->stream_open(&device->streams[i], CUDA_STREAM_INDEPENDENT),
                    "making a stream");
-    bench_must(device, device->driver->event_create(&device->start, 0), "making an event");
-    bench_must(device, device->driver->event_create(&device->end, 0), "making an event");
+    bench_must(device, device->driver->event_open(&device->start, 0), "making an event");
+    bench_must(device, device->driver->event_open(&device->end, 0), "making an event");
     device->pinned = bench_pinned_memory(device, BENCH_PIECE);
     return true;
 }
@@ -121,16 +152,16 @@ bool bench_device_open(bench_device *device, fastpair_error *error) {
 void bench_device_close(bench_device *device) {
     if (!device->gpu) return;
     device->driver->release_pinned(device->pinned);
-    device->driver->event_destroy(device->start);
-    device->driver->event_destroy(device->end);
-    for (int i = 0; i < BENCH_STREAMS; i++) device->driver->stream_destroy(device->streams[i]);
-    fp_gpu_pop(device->gpu);
+    device->driver->event_close(device->start);
+    device->driver->event_close(device->end);
+    for (int i = 0; i < BENCH_STREAMS; i++) device->driver->stream_close(device->streams[i]);
     fastpair_gpu_close(device->gpu);
+    cuda_close(&device->cuda);
     *device = (bench_device){0};
 }
 
-fp_cu_pointer bench_device_memory(const bench_device *device, uint64_t size) {
-    fp_cu_pointer memory = 0;
+uint64_t bench_device_memory(const bench_device *device, uint64_t size) {
+    uint64_t memory = 0;
     bench_must(device, device->driver->allocate(&memory, (size_t)size + 1),
                "allocating device memory");
     return memory;
@@ -155,7 +186,7 @@ bench_times bench_summary(double *milliseconds, int count) {
 
 bench_times bench_time_launches(const bench_device *device, int launches,
                                 void (*work)(void *context), void *context) {
-    const fp_driver *driver = device->driver;
+    const cuda_driver *driver = device->driver;
     double *times = bench_memory((uint64_t)launches * sizeof *times);
     int ahead = launches / 10 + 1;
     for (int i = ahead < WARM_UP_LAUNCHES ? -ahead : -WARM_UP_LAUNCHES; i < launches; i++) {
@@ -206,7 +237,7 @@ static void compare_slice(void *context, uint64_t i) {
         memcmp(all->a + from, all->b + from, left < COMPARE_SLICE ? left : COMPARE_SLICE) == 0;
 }
 
-bool bench_same(const bench_device *device, fp_cu_pointer memory, const uint8_t *expected,
+bool bench_same(const bench_device *device, uint64_t memory, const uint8_t *expected,
                 uint64_t size) {
     bool slices[BENCH_PIECE / COMPARE_SLICE + 1], same = true;
     for (uint64_t done = 0; done < size && same; done += BENCH_PIECE) {
@@ -218,7 +249,7 @@ bool bench_same(const bench_device *device, fp_cu_pointer memory, const uint8_t 
         bench_must(device, device->driver->stream_wait(device->streams[0]), "copying back");
         comparison pair = {device->pinned, expected + done, piece, slices};
         uint64_t count = (piece + COMPARE_SLICE - 1) / COMPARE_SLICE;
-        fp_parallel(bench_threads() < 8 ? bench_threads() : 8, count, compare_slice, &pair);
+        bench_parallel(bench_threads() < 8 ? bench_threads() : 8, count, compare_slice, &pair);
         for (uint64_t i = 0; i < count; i++) same = same && slices[i];
     }
     return same;

@@ -1,11 +1,13 @@
-/* harness.h - what the measuring programs share: a GPU with streams and events, timing, comparing, columns and their bytes.
+/* harness.h - what the measuring programs share: a GPU with streams and events, timing, comparing,
+ * columns and their bytes.
  *
- * These are programs for measurements: whatever goes wrong that is not the subject of a measurement ends them with a message. */
+ * These are programs for measurements: whatever goes wrong that is not the subject of a measurement
+ * ends them with a message. */
 #ifndef FP_BENCH_HARNESS_H
 #define FP_BENCH_HARNESS_H
 
+#include "cuda.h"
 #include "fastpair_gpu.h"
-#include "gpu/device.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +21,8 @@ double bench_seconds(void);
 /* malloc that ends the program instead of returning NULL. */
 void *bench_memory(uint64_t size);
 
-/* Reads sizes such as 500, 64K, 1M, 4G: decimal multiples, since rates are decimal too. Ends the program if it is none. */
+/* Reads sizes such as 500, 64K, 1M, 4G: decimal multiples, since rates are decimal too. Ends the
+ * program if it is none. */
 uint64_t bench_size(const char *text);
 
 /* A number of 1 or more; a number of seconds. End the program if it is none. */
@@ -28,6 +31,10 @@ double bench_duration(const char *text);
 
 /* Threads to use for what is not measured: as many as there are processors. */
 uint32_t bench_threads(void);
+
+/* Calls work(context, i) for every i below `count`, on up to `threads` threads. */
+void bench_parallel(uint32_t threads, uint64_t count, void (*work)(void *context, uint64_t i),
+                    void *context);
 
 /* ---------------------------------------------------------------- columns */
 
@@ -51,23 +58,25 @@ enum { BENCH_STREAMS = 2 };
 
 typedef struct bench_device {
     fastpair_gpu *gpu;
-    const fp_driver *driver;
+    cuda_driver cuda;
+    const cuda_driver *driver; /* the same */
     fastpair_gpu_info info;
-    fp_cu_stream streams[BENCH_STREAMS];
-    fp_cu_event start, end;
+    cuda_stream streams[BENCH_STREAMS];
+    cuda_event start, end;
     void *pinned; /* of BENCH_PIECE bytes, for comparing */
 } bench_device;
 
 #define BENCH_PIECE (64u << 20)
 
-/* Opens the first GPU and makes its context current until it is closed. False, with the reason in *error, where there is none. */
+/* Opens the first GPU and makes its context current until it is closed. False, with the reason in
+ * *error, where there is none. */
 bool bench_device_open(bench_device *device, fastpair_error *error);
 void bench_device_close(bench_device *device);
 
 /* Ends the program if a driver call failed. */
-void bench_must(const bench_device *device, fp_cu_result result, const char *purpose);
+void bench_must(const bench_device *device, int result, const char *purpose);
 
-fp_cu_pointer bench_device_memory(const bench_device *device, uint64_t size);
+uint64_t bench_device_memory(const bench_device *device, uint64_t size);
 void *bench_pinned_memory(const bench_device *device, uint64_t size);
 
 /* Least and median of several measurements, in milliseconds. */
@@ -77,7 +86,8 @@ typedef struct bench_times {
 
 bench_times bench_summary(double *milliseconds, int count);
 
-/* Queues `work` on streams[0] between two events, `launches` times after a few that are not counted. */
+/* Queues `work` on streams[0] between two events, `launches` times after a few that are not
+ * counted. */
 bench_times bench_time_launches(const bench_device *device, int launches,
                                 void (*work)(void *context), void *context);
 
@@ -86,7 +96,7 @@ bench_times bench_time_passes(const bench_device *device, int passes, void (*wor
                               void *context);
 
 /* Whether `size` bytes of device memory are those of `expected`. */
-bool bench_same(const bench_device *device, fp_cu_pointer memory, const uint8_t *expected,
+bool bench_same(const bench_device *device, uint64_t memory, const uint8_t *expected,
                 uint64_t size);
 
 #endif

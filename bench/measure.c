@@ -5,9 +5,11 @@
  *     fastpair-measure rates [options] FILE.fpc...
  *     fastpair-measure host  [options] FILE.fpc...
  *
- * device: the GPU, and rates of plain copies on it, to it and from it. kernels: for each decode kernel what it needs, how many blocks the
- * resource model says a multiprocessor holds, and how many the driver says. rates: decode rates from device memory. host: from
- * host memory, and the bytes of the first file also sent raw. Columns are repeated to --bytes of output, each repetition a copy of its own in device memory.
+ * device: the GPU, and rates of plain copies on it, to it and from it. kernels: for each decode
+ * kernel what it needs, how many blocks the resource model says a multiprocessor holds, and how
+ * many the driver says. rates: decode rates from device memory. host: from host memory, and the
+ * bytes of the first file also sent raw. Columns are repeated to --bytes of output, each repetition
+ * a copy of its own in device memory.
  *
  *     --bytes=SIZE            decoded bytes, decimal K, M or G (1G); 0: the column once
  *     --launches=N            launches a figure (100)
@@ -17,12 +19,10 @@
  *     --positions=WHICH       stored (as far as a kernel can use them; the default), regenerated or both
  *     --once=N                decode N times and print nothing: for a profiler
  *
- * Out: one JSON object a line. Rates are 10^9 bytes of decoded output a second; every output is compared with what the CPU
- * decodes. Exit codes: 0, 1 when something failed, 2 wrong arguments, 77 no GPU.
- */
+ * Out: one JSON object a line. Rates are 10^9 bytes of decoded output a second; every output is
+ * compared with what the CPU decodes. Exit codes: 0, 1 when something failed, 2 wrong arguments, 77
+ * no GPU. */
 #include "measure.h"
-
-#include "gpu/resources.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ void measure_print_column(cli_json *json, const bench_column *column) {
 
 typedef struct copy_work {
     const bench_device *device;
-    fp_cu_pointer to, from;
+    uint64_t to, from;
     void *host;
     uint64_t size;
 } copy_work;
@@ -140,35 +140,21 @@ static void print_device(const bench_device *device, const measure_options *opti
 
 /* ---------------------------------------------------------------- kernels */
 
-/* Codes of the dictionary that kernels with a dictionary in shared memory are asked about. */
-#define USUAL_SLOTS 4096u
-
 static void print_kernel(const bench_device *device, uint32_t index) {
-    const fp_kernel *kernel = &fp_kernel_table()[index];
-    fp_cu_function function = device->gpu->kernels[index];
-    int registers = 0, local = 0, shared = 0, resident = 0;
-    uint32_t dynamic = fp_kernel_dynamic_shared(kernel, USUAL_SLOTS);
-    const fp_driver *driver = device->driver;
-    bench_must(device, driver->function_attribute(&registers, FP_CU_FUNCTION_REGISTERS, function),
-               "asking about a kernel");
-    bench_must(device, driver->function_attribute(&local, FP_CU_FUNCTION_LOCAL, function),
-               "asking about a kernel");
-    bench_must(device, driver->function_attribute(&shared, FP_CU_FUNCTION_SHARED, function),
-               "asking about a kernel");
-    bench_must(device, driver->occupancy(&resident, function, (int)kernel->threads, dynamic),
-               "asking about a kernel");
-    fp_block_needs needs = {kernel->threads, (uint32_t)registers, (uint32_t)shared + dynamic};
+    fastpair_gpu_kernel_info info = {.struct_size = sizeof info};
+    fastpair_error error;
+    if (fastpair_gpu_get_kernel(device->gpu, index, &info, &error)) bench_die("%s", error.message);
     cli_json json;
     cli_json_begin(&json, stdout);
     cli_json_string(&json, "kind", "kernel");
-    cli_json_string(&json, "kernel", kernel->name);
-    cli_json_number(&json, "threads", kernel->threads);
-    cli_json_number(&json, "registers", (uint64_t)registers);
-    cli_json_number(&json, "register_limit", fp_register_limit(kernel->threads, kernel->blocks));
-    cli_json_number(&json, "spill_bytes", (uint64_t)local);
-    cli_json_number(&json, "shared_bytes", (uint64_t)shared + dynamic);
-    cli_json_number(&json, "model_blocks", fp_resident_blocks(&device->info, &needs));
-    cli_json_number(&json, "driver_blocks", (uint64_t)resident);
+    cli_json_string(&json, "kernel", fastpair_gpu_kernel_name(index));
+    cli_json_number(&json, "threads", info.threads);
+    cli_json_number(&json, "registers", info.registers);
+    cli_json_number(&json, "register_limit", info.register_limit);
+    cli_json_number(&json, "spill_bytes", info.spill_bytes);
+    cli_json_number(&json, "shared_bytes", info.shared_bytes);
+    cli_json_number(&json, "model_blocks", info.model_blocks);
+    cli_json_number(&json, "driver_blocks", info.driver_blocks);
     cli_json_end(&json);
 }
 
@@ -225,7 +211,7 @@ int main(int count, char **arguments) {
         return 77;
     }
     if (kernels)
-        for (uint32_t i = 0; i < FP_KERNELS; i++) print_kernel(&device, i);
+        for (uint32_t i = 0; fastpair_gpu_kernel_name(i); i++) print_kernel(&device, i);
     else if (!rates && !host)
         print_device(&device, &options);
     /* Files of one call are encodings of one column: its bytes are sent raw once. */

@@ -11,8 +11,8 @@ typedef struct measure_options {
     uint64_t bytes; /* decoded bytes of output that a column is repeated to */
     int launches;   /* counted ones, for each figure */
     int passes;     /* counted ones from host memory */
-    const char *kernels
-        [MEASURE_MOST_KERNELS]; /* words: kernels whose name begins with one, or is one behind a "="; none: all */
+    /* Words: kernels whose name begins with one, or is what follows a "="; none: all. */
+    const char *kernels[MEASURE_MOST_KERNELS];
     int kernel_count;
     bool only_chosen;         /* the kernel the library chooses, and no other */
     bool stored, regenerated; /* which output positions */
@@ -29,12 +29,8 @@ void measure_print_column(cli_json *json, const bench_column *column);
 void measure_rates(const bench_device *device, const measure_options *options,
                    const bench_column *column);
 
-/* The image of a column with all its chunks so many times, at least once, behind each other (measure_repeat.c). */
-uint64_t measure_repeated_size(const fastpair_column *column, uint64_t times);
-void measure_repeat(const fastpair_column *column, uint64_t times, uint8_t *image);
-
-/* From compressed bytes in pageable and in pinned host memory to decoded bytes on the device, and if asked the same bytes sent
- * raw. */
+/* From compressed bytes in pageable and in pinned host memory to decoded bytes on the device, and
+ * if asked the same bytes sent raw. */
 void measure_host(const bench_device *device, const measure_options *options,
                   const bench_column *column, bool raw);
 

@@ -2,19 +2,20 @@
  *
  *     fastpair-peers [options] FILE.fpc...
  *
- *     --nvcomp=PATH     libnvcomp.so.*, of version 6 (5 and earlier have other calls); without it only the CPU's codecs are measured
+ *     --nvcomp=PATH     libnvcomp.so.* of version 6 (5 and earlier have other calls); without it only
+ *                       the CPU's codecs are measured
  *     --bytes=SIZE      decoded bytes on the GPU, decimal K, M or G (1G)
- *     --launches=N      launches a figure (50)
- *     --passes=N        passes from host memory a figure (5)
+ *     --launches=N      launches per figure (50)
+ *     --passes=N        passes from host memory per figure (5)
  *     --seconds=S       for each figure on the CPU (0.3)
- *     --only=cpu|gpu
- *     --settings=WHICH  of levels and chunk sizes: quick, main (those that matter; the default) or all
- *     --from-host       on the GPU also from host memory, where a codec's default settings are among them
+ *     --only=cpu|gpu --settings=WHICH  of levels and chunk sizes: quick, main (those that matter;
+ *     the default), all
+ *     --from-host       on the GPU also from host memory, for the default settings of each codec
  *
- * The bytes are those of all rows one after the other, without separators, as fastpair counts them. They are cut into chunks; each is compressed by
- * itself, which is what lets a GPU decompress them side by side. Out: one JSON object a line; every figure is of output that
- * was compared. CPU libraries that are not installed are left out. Exit codes: 0, 1 failure, 2 wrong arguments.
- */
+ * The bytes are those of all rows one after the other, without separators, as fastpair counts them.
+ * They are cut into chunks, each compressed by itself, so that a GPU can decompress them side by
+ * side. Out: one JSON object per line; every figure is of output that was compared. CPU libraries
+ * that are not installed are left out. Exit codes: 0, 1 failure, 2 wrong arguments. */
 #include "peers.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* peers.h - other codecs on the same bytes. Nothing of theirs is linked: libraries are opened at run time where they are. */
+/* peers.h - other codecs on the same bytes. Nothing of theirs is linked: libraries are opened at
+ * run time. */
 #ifndef FP_BENCH_PEERS_H
 #define FP_BENCH_PEERS_H
 
@@ -9,7 +10,8 @@
 
 #define CPU_CODEC_CALLS 5
 
-/* A CPU codec at one level. compress returns the compressed size, 0 for failure; decompress whether all bytes came back. */
+/* A CPU codec at one level. `compress` returns the compressed size, 0 for failure; `decompress`
+ * whether all bytes came back. */
 typedef struct cpu_codec {
     const char *name;    /* "zstd" */
     const char *library; /* "libzstd.so.1" */
@@ -23,8 +25,8 @@ typedef struct cpu_codec {
     void *calls[CPU_CODEC_CALLS]; /* functions of the library */
 } cpu_codec;
 
-/* Entry i of the list of codecs and levels, with its library opened; false behind the last. `usable` is false where the
- * library is not installed or lacks a call. */
+/* Entry i of the list of codecs and levels, with its library opened; false past the last. `usable`
+ * is false where the library is not installed or lacks a call. */
 bool cpu_codec_get(int i, cpu_codec *codec, bool *usable);
 
 /* ---------------------------------------------------------------- chunks */
@@ -42,7 +44,7 @@ typedef struct chunked {
 /* With all processors. False if a chunk failed. */
 bool chunk_and_compress(const cpu_codec *codec, const uint8_t *bytes, uint64_t size,
                         uint64_t chunk_bytes, uint64_t alignment, chunked *result);
-void chunked_free(chunked *chunks);
+void chunked_close(chunked *chunks);
 
 static inline uint64_t chunk_size(const chunked *chunks, uint64_t i) {
     uint64_t left = chunks->bytes - i * chunks->chunk_bytes;

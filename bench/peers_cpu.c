@@ -1,10 +1,11 @@
-/* peers_cpu.c - codecs on the CPU: zstd, lz4, snappy, libdeflate. In: bytes. Out: sizes and decompression rates of one thread. Each
- * library is opened by the name its first version has had for years, and its calls are declared here, so nothing of it is needed to build. */
+/* peers_cpu.c - codecs on the CPU: zstd, lz4, snappy, libdeflate. In: bytes. Out: sizes and
+ * decompression rates of one thread. Each library is opened by the name it has had for years, and
+ * its calls are declared here, so nothing of it is needed to build. */
 #include "peers.h"
 
-#include "threads.h"
-
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,8 @@ static bool snappy_decompress(const cpu_codec *codec, const uint8_t *from, uint6
            got == room;
 }
 
-/* Deflate needs a state. Making one takes far less than a chunk, but for decompression it is kept: one a thread. */
+/* Deflate needs a state. Opening one takes far less time than a chunk, but for decompression each
+ * thread keeps one. */
 static uint64_t deflate_bound(const cpu_codec *codec, uint64_t size) {
     (void)codec;
     return size + size / 8 + 1024; /* stored blocks cost far less */
@@ -172,25 +174,43 @@ typedef struct chunk_job {
     const uint8_t *bytes;
     chunked *result;
     uint8_t *scratch;
-    uint64_t room; /* of each chunk in scratch */
+    uint64_t room;         /* of each chunk in scratch */
+    _Atomic uint64_t next; /* chunk that nobody has taken yet */
 } chunk_job;
 
-static void compress_one(void *context, uint64_t i) {
-    const chunk_job *job = context;
+static void compress_one(const chunk_job *job, uint64_t i) {
     job->result->sizes[i] =
         job->codec->compress(job->codec, job->bytes + i * job->result->chunk_bytes,
                              chunk_size(job->result, i), job->scratch + i * job->room, job->room);
+}
+
+static void *compress_chunks(void *context) {
+    chunk_job *job = context;
+    for (uint64_t i; (i = atomic_fetch_add(&job->next, 1)) < job->result->count;)
+        compress_one(job, i);
+    return NULL;
+}
+
+/* All chunks, on as many threads as there are processors and as can be had. */
+static void compress_in_parallel(chunk_job *job) {
+    pthread_t others[64];
+    uint32_t started = 0, wanted = bench_threads() < 64 ? bench_threads() : 64;
+    while (started + 1 < wanted &&
+           pthread_create(&others[started], NULL, compress_chunks, job) == 0)
+        started++;
+    compress_chunks(job);
+    for (uint32_t i = 0; i < started; i++) pthread_join(others[i], NULL);
 }
 
 bool chunk_and_compress(const cpu_codec *codec, const uint8_t *bytes, uint64_t size,
                         uint64_t chunk_bytes, uint64_t alignment, chunked *result) {
     *result = (chunked){
         .count = (size + chunk_bytes - 1) / chunk_bytes, .chunk_bytes = chunk_bytes, .bytes = size};
-    chunk_job job = {codec, bytes, result, NULL, codec->bound(codec, chunk_bytes)};
+    chunk_job job = {codec, bytes, result, NULL, codec->bound(codec, chunk_bytes), 0};
     job.scratch = bench_memory(result->count * job.room);
     result->sizes = bench_memory(result->count * sizeof *result->sizes);
     result->offsets = bench_memory(result->count * sizeof *result->offsets);
-    fp_parallel(bench_threads(), result->count, compress_one, &job);
+    compress_in_parallel(&job);
     bool all = true;
     for (uint64_t i = 0; i < result->count; i++) {
         all = all && result->sizes[i];
@@ -204,11 +224,11 @@ bool chunk_and_compress(const cpu_codec *codec, const uint8_t *bytes, uint64_t s
         memcpy(result->data + result->offsets[i], job.scratch + i * job.room,
                (size_t)result->sizes[i]);
     free(job.scratch);
-    if (!all) chunked_free(result);
+    if (!all) chunked_close(result);
     return all;
 }
 
-void chunked_free(chunked *chunks) {
+void chunked_close(chunked *chunks) {
     free(chunks->sizes);
     free(chunks->offsets);
     free(chunks->data);
@@ -263,7 +283,7 @@ static void measure_one(const peer_options *options, const cpu_codec *codec,
     cli_json_end(&json);
     fflush(stdout);
     free(back);
-    chunked_free(&chunks);
+    chunked_close(&chunks);
 }
 
 void measure_cpu_peers(const peer_options *options, const bench_column *column) {
@@ -274,7 +294,8 @@ void measure_cpu_peers(const peer_options *options, const bench_column *column) 
     for (int i = 0; cpu_codec_get(i, &codec, &usable); i++) {
         if (!usable || (options->quick && !codec.is_quick)) continue;
         for (int c = 0; c < 2; c++)
-            /* Of the main settings: usual levels in both sizes, others in large chunks, which are denser and no slower. */
+            /* Of the main settings: usual levels in both sizes, others in large chunks, which are
+             * denser and no slower. */
             if (options->quick ? c == 0 : options->all || codec.is_quick || c == 1)
                 measure_one(options, &codec, column, chunk_sizes[c]);
     }

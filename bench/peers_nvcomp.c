@@ -1,5 +1,6 @@
-/* peers_nvcomp.c - compressing for nvCOMP. In: bytes, and the library, opened from a path. Out: compressed chunks in host memory. Chunks are compressed by
- * nvCOMP itself, or on the CPU by the library that defines the format, at levels nvCOMP does not have. */
+/* peers_nvcomp.c - compressing for nvCOMP. In: bytes, and the library, opened from a path. Out:
+ * compressed chunks in host memory. Chunks are compressed by nvCOMP itself, or on the CPU by the
+ * library that defines the format, at levels nvCOMP does not have. */
 #include "peers_nvcomp.h"
 
 #include <dlfcn.h>
@@ -65,8 +66,8 @@ static nvcomp_options compress_options(const setting *how) {
 
 /* ---------------------------------------------------------------- compressing */
 
-fp_cu_pointer nvcomp_upload(const bench_device *device, const void *data, uint64_t size) {
-    fp_cu_pointer memory = bench_device_memory(device, size);
+uint64_t nvcomp_upload(const bench_device *device, const void *data, uint64_t size) {
+    uint64_t memory = bench_device_memory(device, size);
     bench_must(device,
                device->driver->copy_to_device(memory, data, (size_t)size, device->streams[0]),
                "copying to the device");
@@ -74,18 +75,18 @@ fp_cu_pointer nvcomp_upload(const bench_device *device, const void *data, uint64
     return memory;
 }
 
-void nvcomp_download(const bench_device *device, void *to, fp_cu_pointer from, uint64_t size) {
+void nvcomp_download(const bench_device *device, void *to, uint64_t from, uint64_t size) {
     bench_must(device, device->driver->copy_to_host(to, from, (size_t)size, device->streams[0]),
                "copying from the device");
     bench_must(device, device->driver->stream_wait(device->streams[0]), "copying from the device");
 }
 
 /* Addresses `first`, `first + stride`...; on the device. */
-static fp_cu_pointer upload_addresses(const bench_device *device, fp_cu_pointer first,
-                                      uint64_t stride, uint64_t count) {
+static uint64_t upload_addresses(const bench_device *device, uint64_t first, uint64_t stride,
+                                 uint64_t count) {
     uint64_t *addresses = bench_memory(count * sizeof *addresses);
     for (uint64_t i = 0; i < count; i++) addresses[i] = first + i * stride;
-    fp_cu_pointer memory = nvcomp_upload(device, addresses, count * sizeof *addresses);
+    uint64_t memory = nvcomp_upload(device, addresses, count * sizeof *addresses);
     free(addresses);
     return memory;
 }
@@ -119,14 +120,14 @@ static bool compress_on_device(const bench_device *device, const nvcomp_codec *c
     uint64_t stride = round_up(most, 256), n = chunks->count;
     chunks->sizes = bench_memory(n * sizeof *chunks->sizes);
     for (uint64_t i = 0; i < n; i++) chunks->sizes[i] = chunk_size(chunks, i);
-    fp_cu_pointer bytes = nvcomp_upload(device, column->bytes, size);
-    fp_cu_pointer output = bench_device_memory(device, n * stride);
-    fp_cu_pointer temporary = bench_device_memory(device, temporary_size);
-    fp_cu_pointer from = upload_addresses(device, bytes, chunk_bytes, n);
-    fp_cu_pointer from_sizes = nvcomp_upload(device, chunks->sizes, n * sizeof *chunks->sizes);
-    fp_cu_pointer to = upload_addresses(device, output, stride, n);
-    fp_cu_pointer to_sizes = bench_device_memory(device, n * sizeof(uint64_t));
-    fp_cu_pointer statuses = bench_device_memory(device, n * sizeof(uint32_t));
+    uint64_t bytes = nvcomp_upload(device, column->bytes, size);
+    uint64_t output = bench_device_memory(device, n * stride);
+    uint64_t temporary = bench_device_memory(device, temporary_size);
+    uint64_t from = upload_addresses(device, bytes, chunk_bytes, n);
+    uint64_t from_sizes = nvcomp_upload(device, chunks->sizes, n * sizeof *chunks->sizes);
+    uint64_t to = upload_addresses(device, output, stride, n);
+    uint64_t to_sizes = bench_device_memory(device, n * sizeof(uint64_t));
+    uint64_t statuses = bench_device_memory(device, n * sizeof(uint32_t));
     bench_must(device, device->driver->fill(statuses, 0, n * sizeof(uint32_t), device->streams[0]),
                "filling device memory");
     bool good = codec->compress(from, from_sizes, chunk_bytes, n, temporary, temporary_size, to,
@@ -141,9 +142,8 @@ static bool compress_on_device(const bench_device *device, const nvcomp_codec *c
         pack(chunks, scattered, stride);
         free(scattered);
     } else
-        chunked_free(chunks);
-    const fp_cu_pointer all[] = {bytes,      output, temporary, from,
-                                 from_sizes, to,     to_sizes,  statuses};
+        chunked_close(chunks);
+    const uint64_t all[] = {bytes, output, temporary, from, from_sizes, to, to_sizes, statuses};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) device->driver->release(all[i]);
     free(codes);
     return good;

@@ -1,11 +1,12 @@
-/* peers_nvcomp.h - what compressing for nvCOMP and decompressing with it share. All its batched codecs have the same calls but for the options, which
- * are 64 bytes passed by value; so one set of types serves them all, and nothing of nvCOMP is needed to build. */
+/* peers_nvcomp.h - what compressing for nvCOMP and decompressing with it share. All its batched
+ * codecs have the same calls but for the options, which are 64 bytes passed by value; so one set of
+ * types serves them all, and nothing of nvCOMP is needed to build. */
 #ifndef FP_BENCH_PEERS_NVCOMP_H
 #define FP_BENCH_PEERS_NVCOMP_H
 
 #include "peers.h"
 
-/* ---------------------------------------------------------------- the library's calls */
+/* ----------------------------------------------------- the library's calls, as it declares them */
 
 typedef struct nvcomp_options {
     uint64_t words[8];
@@ -14,14 +15,12 @@ typedef struct nvcomp_options {
 typedef int temp_size_call(size_t chunks, size_t largest, nvcomp_options options, size_t *size,
                            size_t total, void *stream);
 typedef int most_output_call(size_t largest, nvcomp_options options, size_t *size);
-typedef int compress_call(fp_cu_pointer from, fp_cu_pointer from_sizes, size_t largest,
-                          size_t chunks, fp_cu_pointer temporary, size_t temporary_size,
-                          fp_cu_pointer to, fp_cu_pointer to_sizes, nvcomp_options options,
-                          fp_cu_pointer statuses, void *stream);
-typedef int decompress_call(fp_cu_pointer from, fp_cu_pointer from_sizes, fp_cu_pointer rooms,
-                            fp_cu_pointer to_sizes, size_t chunks, fp_cu_pointer temporary,
-                            size_t temporary_size, fp_cu_pointer to, nvcomp_options options,
-                            fp_cu_pointer statuses, void *stream);
+typedef int compress_call(uint64_t from, uint64_t from_sizes, size_t largest, size_t chunks,
+                          uint64_t temporary, size_t temporary_size, uint64_t to, uint64_t to_sizes,
+                          nvcomp_options options, uint64_t statuses, void *stream);
+typedef int decompress_call(uint64_t from, uint64_t from_sizes, uint64_t rooms, uint64_t to_sizes,
+                            size_t chunks, uint64_t temporary, size_t temporary_size, uint64_t to,
+                            nvcomp_options options, uint64_t statuses, void *stream);
 
 typedef struct nvcomp_codec {
     const char *name;   /* "zstd" */
@@ -57,10 +56,11 @@ typedef struct setting {
 
 static inline uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 
-fp_cu_pointer nvcomp_upload(const bench_device *device, const void *data, uint64_t size);
-void nvcomp_download(const bench_device *device, void *to, fp_cu_pointer from, uint64_t size);
+uint64_t nvcomp_upload(const bench_device *device, const void *data, uint64_t size);
+void nvcomp_download(const bench_device *device, void *to, uint64_t from, uint64_t size);
 
-/* Compresses a column's bytes in chunks as the setting says. False if nvCOMP refuses, or the CPU library is not installed. */
+/* Compresses a column's bytes in chunks as the setting says. False if nvCOMP refuses, or the CPU
+ * library is not installed. */
 bool nvcomp_compress(const bench_device *device, const nvcomp_codec *codec, const setting *how,
                      const bench_column *column, uint64_t chunk_bytes, chunked *chunks);
 

@@ -1,5 +1,6 @@
-/* peers_nvcomp_rates.c - decompressing with nvCOMP. In: a column. Out: for each codec, level and chunk size the ratio and the rates from device memory, and for
- * some from host memory, verified. Timed from device memory is the decompression call; pointers to chunks are there already. */
+/* peers_nvcomp_rates.c - decompressing with nvCOMP. In: a column. Out: for each codec, level and
+ * chunk size the ratio and the rate from device memory, for some also from host memory, verified.
+ * From device memory only the decompression call is timed; pointers to chunks are there already. */
 #include "peers_nvcomp.h"
 
 #include <stdio.h>
@@ -12,8 +13,9 @@
 #define M1   4
 static const uint64_t chunk_sizes[] = {65536, 262144, 1048576};
 
-/* The main ones are those that were fastest at their ratio, or densest, on some column when all were measured on several, and the best of every codec;
- * chunks of 1 MiB take nvCOMP seconds to compress, and decompress slowly. */
+/* The main settings are those that were fastest at their ratio, or densest, on some column when all
+ * settings were measured on several columns, and the best of every codec. Chunks of 1 MiB take
+ * nvCOMP seconds to compress, and decompress slowly. */
 static const setting settings[] = {
     {"zstd", "default", 0, NULL, 0, 1, 1, K64, K64 | K256 | M1},
     {"zstd", "CPU level -10", 0, "zstd", -10, 0, 0, 0, K64},
@@ -32,8 +34,8 @@ static const setting settings[] = {
     {"bitcomp", "sparse", 1, NULL, 0, 0, 0, K64, K64},
 };
 
-#define TYPE_FROM_STREAM                                                                           \
-    0xffu /* ANS's decompressor wants the type of its output, and can read it off the data */
+/* ANS's decompressor wants the type of its output, and can read it off the data. */
+#define TYPE_FROM_STREAM 0xffu
 
 static nvcomp_options decompress_options(const setting *how) {
     nvcomp_options options = {{0}}; /* backend: the library's choice */
@@ -43,6 +45,11 @@ static nvcomp_options decompress_options(const setting *how) {
 
 /* ---------------------------------------------------------------- decompressing */
 
+/* Arrays on the device with an entry per chunk. */
+typedef struct chunk_arrays {
+    uint64_t from, from_sizes, rooms, to, to_sizes, statuses;
+} chunk_arrays;
+
 /* A column's chunks, repeated, on the device and ready to be decompressed. */
 typedef struct nvcomp_work {
     const bench_device *device;
@@ -51,21 +58,21 @@ typedef struct nvcomp_work {
     const chunked *chunks;
     uint64_t tiles, count;  /* count: chunks of all tiles */
     uint64_t output_stride; /* between tiles */
-    fp_cu_pointer data, output;
-    fp_cu_pointer from, from_sizes, rooms, to, to_sizes,
-        statuses; /* arrays with an entry a chunk */
-    fp_cu_pointer temporary[BENCH_STREAMS];
+    uint64_t data, output;
+    chunk_arrays arrays;
+    uint64_t temporary[BENCH_STREAMS];
     size_t temporary_size;
     uint8_t *host; /* all compressed tiles in host memory */
-    uint64_t tiles_a_part;
+    uint64_t tiles_per_part;
 } nvcomp_work;
 
 static int launch(const nvcomp_work *work, uint64_t first, uint64_t count, int stream) {
     uint64_t words = first * sizeof(uint64_t);
     return work->codec->decompress(
-        work->from + words, work->from_sizes + words, work->rooms + words, work->to_sizes + words,
-        count, work->temporary[stream], work->temporary_size, work->to + words, work->options,
-        work->statuses + first * sizeof(uint32_t), work->device->streams[stream]);
+        work->arrays.from + words, work->arrays.from_sizes + words, work->arrays.rooms + words,
+        work->arrays.to_sizes + words, count, work->temporary[stream], work->temporary_size,
+        work->arrays.to + words, work->options, work->arrays.statuses + first * sizeof(uint32_t),
+        work->device->streams[stream]);
 }
 
 static void decompress_all(void *context) {
@@ -74,14 +81,15 @@ static void decompress_all(void *context) {
     if (result) bench_die("nvCOMP's %s failed with status %d", work->codec->name, result);
 }
 
-/* From host memory: in parts of whole tiles that alternate between two streams, as fastpair's are. */
+/* From host memory: in parts of whole tiles that alternate between two streams, as fastpair's
+ * are. */
 static void pass_from_host(void *context) {
     const nvcomp_work *work = context;
     uint64_t tile_bytes = work->chunks->data_bytes;
     int stream = 0;
-    for (uint64_t tile = 0; tile < work->tiles; tile += work->tiles_a_part, stream ^= 1) {
+    for (uint64_t tile = 0; tile < work->tiles; tile += work->tiles_per_part, stream ^= 1) {
         uint64_t left = work->tiles - tile,
-                 count = left < work->tiles_a_part ? left : work->tiles_a_part;
+                 count = left < work->tiles_per_part ? left : work->tiles_per_part;
         bench_must(work->device,
                    work->device->driver->copy_to_device(
                        work->data + tile * tile_bytes, work->host + tile * tile_bytes,
@@ -104,12 +112,12 @@ static void upload_arrays(nvcomp_work *work) {
             rooms[at] = chunk_size(chunks, i);
             to[at] = work->output + tile * work->output_stride + i * chunks->chunk_bytes;
         }
-    work->from = nvcomp_upload(work->device, from, n * sizeof *from);
-    work->from_sizes = nvcomp_upload(work->device, from_sizes, n * sizeof *from_sizes);
-    work->rooms = nvcomp_upload(work->device, rooms, n * sizeof *rooms);
-    work->to = nvcomp_upload(work->device, to, n * sizeof *to);
-    work->to_sizes = bench_device_memory(work->device, n * sizeof(uint64_t));
-    work->statuses = bench_device_memory(work->device, n * sizeof(uint32_t));
+    work->arrays.from = nvcomp_upload(work->device, from, n * sizeof *from);
+    work->arrays.from_sizes = nvcomp_upload(work->device, from_sizes, n * sizeof *from_sizes);
+    work->arrays.rooms = nvcomp_upload(work->device, rooms, n * sizeof *rooms);
+    work->arrays.to = nvcomp_upload(work->device, to, n * sizeof *to);
+    work->arrays.to_sizes = bench_device_memory(work->device, n * sizeof(uint64_t));
+    work->arrays.statuses = bench_device_memory(work->device, n * sizeof(uint32_t));
     free(entries);
 }
 
@@ -141,16 +149,17 @@ static bool prepare(nvcomp_work *work) {
 }
 
 static void clean_up(nvcomp_work *work) {
-    const fp_cu_pointer all[] = {
-        work->data, work->output,   work->from,     work->from_sizes,   work->rooms,
-        work->to,   work->to_sizes, work->statuses, work->temporary[0], work->temporary[1]};
+    const uint64_t all[] = {
+        work->data,         work->output,      work->arrays.from,     work->arrays.from_sizes,
+        work->arrays.rooms, work->arrays.to,   work->arrays.to_sizes, work->arrays.statuses,
+        work->temporary[0], work->temporary[1]};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]) work->device->driver->release(all[i]);
 }
 
 static bool verify(const nvcomp_work *work, const bench_column *column) {
     uint32_t *codes = bench_memory(work->count * sizeof *codes);
-    nvcomp_download(work->device, codes, work->statuses, work->count * sizeof *codes);
+    nvcomp_download(work->device, codes, work->arrays.statuses, work->count * sizeof *codes);
     bool same = true;
     for (uint64_t i = 0; i < work->count; i++) same = same && codes[i] == 0;
     for (uint64_t tile = 0; tile < work->tiles && same; tile++)
@@ -160,9 +169,17 @@ static bool verify(const nvcomp_work *work, const bench_column *column) {
     return same;
 }
 
+/* One rate, from host memory of a kind or, with NULL, from device memory. */
+typedef struct figure {
+    const char *memory;
+    int repetitions;
+    bench_times times;
+    bool verified;
+} figure;
+
 static void print_line(const nvcomp_work *work, const nvcomp_library *library, const setting *how,
-                       const bench_column *column, const char *memory, int repetitions,
-                       bench_times times, bool verified) {
+                       const bench_column *column, figure rate) {
+    const char *memory = rate.memory;
     double bytes = (double)column->info.decoded_bytes * (double)work->tiles;
     char version[32];
     snprintf(version, sizeof version, "%u.%u.%u", library->version / 1000,
@@ -181,10 +198,10 @@ static void print_line(const nvcomp_work *work, const nvcomp_library *library, c
     cli_json_number(&json, "compressed_bytes", work->chunks->compressed_bytes);
     cli_json_real(&json, "ratio",
                   (double)column->info.decoded_bytes / (double)work->chunks->compressed_bytes);
-    cli_json_real(&json, "gb_s", bytes / (times.least * 1e6));
-    cli_json_real(&json, "gb_s_median", bytes / (times.median * 1e6));
-    cli_json_number(&json, memory ? "passes" : "launches", (uint64_t)repetitions);
-    cli_json_bool(&json, "verified", verified);
+    cli_json_real(&json, "gb_s", bytes / (rate.times.least * 1e6));
+    cli_json_real(&json, "gb_s_median", bytes / (rate.times.median * 1e6));
+    cli_json_number(&json, memory ? "passes" : "launches", (uint64_t)rate.repetitions);
+    cli_json_bool(&json, "verified", rate.verified);
     cli_json_end(&json);
     fflush(stdout);
 }
@@ -196,7 +213,7 @@ static void measure_from_host(nvcomp_work *work, const nvcomp_library *library, 
                               const peer_options *options, const bench_column *column) {
     const bench_device *device = work->device;
     uint64_t tile_bytes = work->chunks->data_bytes;
-    work->tiles_a_part = PART_BYTES / work->chunks->bytes + 1;
+    work->tiles_per_part = PART_BYTES / work->chunks->bytes + 1;
     work->temporary[1] = bench_device_memory(device, work->temporary_size);
     for (int pinned = 0; pinned < 2; pinned++) {
         work->host = pinned ? bench_pinned_memory(device, work->tiles * tile_bytes)
@@ -211,8 +228,9 @@ static void measure_from_host(nvcomp_work *work, const nvcomp_library *library, 
         bench_must(device, device->driver->stream_wait(device->streams[0]),
                    "filling device memory");
         bench_times times = bench_time_passes(device, options->passes, pass_from_host, work);
-        print_line(work, library, how, column, pinned ? "pinned" : "pageable", options->passes,
-                   times, verify(work, column));
+        figure rate = {pinned ? "pinned" : "pageable", options->passes, times,
+                       verify(work, column)};
+        print_line(work, library, how, column, rate);
         if (pinned)
             device->driver->release_pinned(work->host);
         else
@@ -250,12 +268,13 @@ static void measure_setting(const bench_device *device, const peer_options *opti
     if (prepare(&work)) {
         int launches = launches_for(&work, options);
         bench_times times = bench_time_launches(device, launches, decompress_all, &work);
-        print_line(&work, library, how, column, NULL, launches, times, verify(&work, column));
+        figure rate = {NULL, launches, times, verify(&work, column)};
+        print_line(&work, library, how, column, rate);
         if (options->from_host && how->from_host && chunk_bytes == chunk_sizes[0])
             measure_from_host(&work, library, how, options, column);
     }
     clean_up(&work);
-    chunked_free(&chunks);
+    chunked_close(&chunks);
 }
 
 void measure_nvcomp(const bench_device *device, const peer_options *options,

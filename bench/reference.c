@@ -1,38 +1,38 @@
-/* reference.c - the loop of the paper's Listing 1. In: codes already widened to 16 bits, tokens back to back, and a table
- * of (offset << 16 | length). Out: the tokens in the codes' order.
+/* reference.c - the loop of the paper's Listing 1. In: codes already widened to 16 bits, tokens
+ * back to back, and a table of (offset << 16 | length). Out: the tokens in the codes' order.
  *
- * As the paper describes it: unrolled four ways, sixteen bytes copied whatever the length, the output advanced by the
- * true length. It trusts its input and writes up to 16 bytes too many. */
+ * As the paper describes it: unrolled four times, sixteen bytes copied whatever the length, the
+ * output advanced by the true length. It trusts its input and writes up to 16 bytes too many. */
 #include "reference.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct fp_reference {
-    uint64_t *table; /* one entry a code */
+    uint64_t *table; /* one entry per code */
     uint8_t *tokens; /* back to back, readable 16 bytes beyond the last */
 };
 
-fp_reference *fp_reference_create(const uint8_t (*rows)[16], const uint8_t *lengths,
-                                  uint32_t count) {
+fp_reference *fp_reference_open(const uint8_t (*cells)[16], const uint8_t *lengths,
+                                uint32_t count) {
     fp_reference *made = calloc(1, sizeof *made);
     if (!made) return NULL;
     made->table = malloc((size_t)count * sizeof *made->table);
     made->tokens = calloc((size_t)count + 1, 16);
     if (!made->table || !made->tokens) {
-        fp_reference_free(made);
+        fp_reference_close(made);
         return NULL;
     }
     uint64_t offset = 0;
     for (uint32_t code = 0; code < count; code++) {
         made->table[code] = offset << 16 | lengths[code];
-        memcpy(made->tokens + offset, rows[code], lengths[code]);
+        memcpy(made->tokens + offset, cells[code], lengths[code]);
         offset += lengths[code];
     }
     return made;
 }
 
-void fp_reference_free(fp_reference *reference) {
+void fp_reference_close(fp_reference *reference) {
     if (!reference) return;
     free(reference->table);
     free(reference->tokens);

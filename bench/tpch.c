@@ -88,7 +88,7 @@ typedef struct wordlist {
     uint32_t total;           /* sum of the weights: the part of `draw` in use */
 } wordlist;
 
-static void wordlist_init(wordlist *list, const char *words) {
+static void wordlist_cut(wordlist *list, const char *words) {
     unsigned count = 0, weight = 0;
     memset(list, 0, sizeof *list);
     while (*words) {
@@ -234,19 +234,19 @@ static size_t next_comment(fp_tpch_gen *gen, char *row) {
     return size;
 }
 
-static struct fp_tpch_text *text_create(uint32_t min_size, uint32_t max_size) {
+static struct fp_tpch_text *text_open(uint32_t min_size, uint32_t max_size) {
     struct fp_tpch_text *text = malloc(sizeof *text);
     if (!text) return NULL;
     text->min_size = min_size;
     text->max_size = max_size;
     text->used = text->taken = text->cuts_left = 0;
-    wordlist_init(&text->nouns, nouns);
-    wordlist_init(&text->verbs, verbs);
-    wordlist_init(&text->adjectives, adjectives);
-    wordlist_init(&text->adverbs, adverbs);
-    wordlist_init(&text->prepositions, prepositions);
-    wordlist_init(&text->auxiliaries, auxiliaries);
-    wordlist_init(&text->terminators, terminators);
+    wordlist_cut(&text->nouns, nouns);
+    wordlist_cut(&text->verbs, verbs);
+    wordlist_cut(&text->adjectives, adjectives);
+    wordlist_cut(&text->adverbs, adverbs);
+    wordlist_cut(&text->prepositions, prepositions);
+    wordlist_cut(&text->auxiliaries, auxiliaries);
+    wordlist_cut(&text->terminators, terminators);
     return text;
 }
 
@@ -294,14 +294,14 @@ static size_t next_shipinstruct(fp_tpch_gen *gen, char *row) {
 static const char *const column_names[FP_TPCH_COLUMN_COUNT] = {"l_comment", "ps_comment", "o_clerk",
                                                                "c_address", "l_shipinstruct"};
 
-int fp_tpch_init(fp_tpch_gen *gen, uint64_t seed, fp_tpch_column column) {
+int fp_tpch_open(fp_tpch_gen *gen, uint64_t seed, fp_tpch_column column) {
     /* Mixed twice, so that near seeds, and the columns of one seed, start far apart. */
     gen->rng = mix64(mix64(seed + UINT64_C(0x9E3779B97F4A7C15)) + (uint64_t)column);
     gen->text = NULL;
     gen->column = column;
     switch (column) {
-    case FP_TPCH_L_COMMENT: gen->text = text_create(MIN_COMMENT, 43); return gen->text ? 0 : -1;
-    case FP_TPCH_PS_COMMENT: gen->text = text_create(49, 198); return gen->text ? 0 : -1;
+    case FP_TPCH_L_COMMENT: gen->text = text_open(MIN_COMMENT, 43); return gen->text ? 0 : -1;
+    case FP_TPCH_PS_COMMENT: gen->text = text_open(49, 198); return gen->text ? 0 : -1;
     case FP_TPCH_O_CLERK: gen->rng = 1 + gen->rng % (LEHMER_MODULUS - 1); return 0;
     case FP_TPCH_C_ADDRESS:
     case FP_TPCH_L_SHIPINSTRUCT: return 0;
@@ -320,7 +320,7 @@ size_t fp_tpch_next(fp_tpch_gen *gen, char *row) {
     return 0;
 }
 
-void fp_tpch_destroy(fp_tpch_gen *gen) {
+void fp_tpch_close(fp_tpch_gen *gen) {
     free(gen->text);
     gen->text = NULL;
 }

@@ -58,7 +58,7 @@ typedef struct fp_tpch_gen {
  * must not be asked for rows. Do not copy a generator, and use it from one
  * thread at a time.
  */
-int fp_tpch_init(fp_tpch_gen *gen, uint64_t seed, fp_tpch_column column);
+int fp_tpch_open(fp_tpch_gen *gen, uint64_t seed, fp_tpch_column column);
 
 /*
  * Writes the next row to `row`, which has room for FP_TPCH_MAX_ROW bytes, and returns its length.
@@ -68,7 +68,7 @@ int fp_tpch_init(fp_tpch_gen *gen, uint64_t seed, fp_tpch_column column);
 size_t fp_tpch_next(fp_tpch_gen *gen, char *row);
 
 /* Frees what *gen holds. A destroyed or zeroed generator may be destroyed again. */
-void fp_tpch_destroy(fp_tpch_gen *gen);
+void fp_tpch_close(fp_tpch_gen *gen);
 
 /* The lower-case name of a column, such as "l_comment"; NULL for a value that is no column. */
 const char *fp_tpch_column_name(fp_tpch_column column);

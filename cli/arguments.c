@@ -1,7 +1,8 @@
 /* arguments.c - the command line, parsed.
  *
- * In: argc and argv. Out: cli_options, every number checked, so that later stages meet only what makes sense. The
- * last of several modes wins, as do -k and --rm. Refuses combinations that could only be mistakes.
+ * In: argc and argv. Out: cli_options, every number checked, so that later stages meet only what
+ * makes sense. The last of several modes wins, as do -k and --rm. Refuses combinations that could
+ * only be mistakes.
  */
 #include "arguments.h"
 
@@ -68,7 +69,7 @@ static const struct option long_options[] = {
 /* Prints a usage mistake; never CLI_OK. */
 #define MISTAKE(...) (cli_fail(NULL, __VA_ARGS__), cli_fail(NULL, "try 'fastpair --help'"))
 
-/* Digits only, without sign; *end is set behind them. */
+/* Digits only, without sign; *end is set to what follows. */
 static bool read_number(const char *text, uint64_t *value, const char **end) {
     if (*text < '0' || *text > '9') return false;
     char *stop;
@@ -127,7 +128,7 @@ static int parse_rows(const char *text, cli_options *options) {
     if (good && end[2] != 0) good = read_number(end + 2, &options->end_row, &end) && *end == 0;
     if (!good) return MISTAKE("--rows takes a range such as 10..20, 10.. or ..20, not '%s'", text);
     if (options->first_row > options->end_row)
-        return MISTAKE("--rows=%s: the first row is behind the end", text);
+        return MISTAKE("--rows=%s: the first row is past the end", text);
     return CLI_OK;
 }
 
@@ -224,19 +225,20 @@ static int take_option(int option, const char *value, cli_options *options) {
         result = parse_word("--backend", value, backends, &index);
         options->backend = (cli_backend)index;
         return result;
-    case OPTION_SEED: return parse_number("--seed", value, 0, UINT64_MAX, &options->seed);
+    case OPTION_SEED: return parse_number("--seed", value, 0, UINT64_MAX, &options->expert.seed);
     case OPTION_ROWS: return parse_rows(value, options);
     case OPTION_CHUNK: return parse_size("--chunk", value, 1, 1ull << 30, &options->chunk_bytes);
-    case OPTION_SAMPLE: return parse_size("--sample", value, 1, 1ull << 40, &options->sample_bytes);
+    case OPTION_SAMPLE:
+        return parse_size("--sample", value, 1, 1ull << 40, &options->expert.sample_bytes);
     case OPTION_BATCH:
         result = parse_number("--batch", value, 32, 1024, &number);
-        options->batch_codes = (uint32_t)number;
+        options->expert.batch_codes = (uint32_t)number;
         return result == CLI_OK && number % 32
                    ? MISTAKE("--batch takes a multiple of 32, not '%s'", value)
                    : result;
     case OPTION_ALIGN:
         result = parse_number("--align", value, 64, 4096, &number);
-        options->alignment = (uint32_t)number;
+        options->expert.section_alignment = (uint32_t)number;
         return result == CLI_OK && number != 64 && number != 4096
                    ? MISTAKE("--align takes 64 or 4096, not '%s'", value)
                    : result;
@@ -275,7 +277,10 @@ static int check_together(const cli_options *options) {
 }
 
 int cli_options_parse(int argc, char **argv, cli_options *options) {
-    *options = (cli_options){.separator = '\n', .end_row = UINT64_MAX, .bench_seconds = 1};
+    *options = (cli_options){.separator = '\n',
+                             .expert = {.struct_size = sizeof(options->expert)},
+                             .end_row = UINT64_MAX,
+                             .bench_seconds = 1};
     opterr = 0;
     int option;
     while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {

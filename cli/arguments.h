@@ -22,36 +22,34 @@ typedef enum cli_backend { CLI_BACKEND_AUTO, CLI_BACKEND_CPU, CLI_BACKEND_GPU } 
 
 typedef struct cli_options {
     cli_mode mode;
-    bool to_stdout;           /* -c */
-    const char *output;       /* -o, or NULL */
-    bool force;               /* -f */
-    bool remove_input;        /* --rm */
-    bool json;                /* --json */
-    int verbosity;            /* -1 quiet, 0, 1 verbose */
-    uint32_t threads;         /* -T; 0 all cores */
-    uint8_t separator;        /* '\n', or 0 with -0 */
-    bool codec_given;         /* --codec was there */
-    fastpair_codec codec;     /* --codec */
-    uint32_t code_bits;       /* 0 unless the codec says */
-    uint32_t max_token;       /* 0 unless the codec says */
-    fastpair_goal goal;       /* --optimize */
-    uint64_t seed;            /* --seed */
-    uint64_t sample_bytes;    /* --sample; 0 default */
-    uint64_t chunk_bytes;     /* --chunk; 0 default */
-    uint32_t batch_codes;     /* --batch; 0 default */
-    uint32_t alignment;       /* --align; 0 default */
-    bool slice;               /* --rows was given */
-    uint64_t first_row;       /* --rows: from this row */
-    uint64_t end_row;         /* --rows: up to here, exclusive; UINT64_MAX for the end */
-    cli_backend backend;      /* --backend */
-    const char *dictionary;   /* -D, or NULL */
-    const char *train_output; /* --train-dict, or NULL */
-    double bench_seconds;     /* -i */
-    char **files;             /* inputs, `-` for standard input */
+    bool to_stdout;                 /* -c */
+    const char *output;             /* -o, or NULL */
+    bool force;                     /* -f */
+    bool remove_input;              /* --rm */
+    bool json;                      /* --json */
+    int verbosity;                  /* -1 quiet, 0, 1 verbose */
+    uint32_t threads;               /* -T; 0 all cores */
+    uint8_t separator;              /* '\n', or 0 with -0 */
+    bool codec_given;               /* --codec was there */
+    fastpair_codec codec;           /* --codec */
+    uint32_t code_bits;             /* 0 unless the codec says */
+    uint32_t max_token;             /* 0 unless the codec says */
+    fastpair_goal goal;             /* --optimize */
+    uint64_t chunk_bytes;           /* --chunk; 0 default */
+    fastpair_expert_options expert; /* --seed, --sample, --batch, --align */
+    bool slice;                     /* --rows was given */
+    uint64_t first_row;             /* --rows: from this row */
+    uint64_t end_row;               /* --rows: up to here, exclusive; UINT64_MAX for the end */
+    cli_backend backend;            /* --backend */
+    const char *dictionary;         /* -D, or NULL */
+    const char *train_output;       /* --train-dict, or NULL */
+    double bench_seconds;           /* -i */
+    char **files;                   /* inputs, `-` for standard input */
     int file_count;
 } cli_options;
 
-/* Parses the command line; `files` points into argv. On a mistake prints what is wrong and returns non-zero. */
+/* Parses the command line; `files` points into argv. On a mistake prints what is wrong and returns
+ * non-zero. */
 int cli_options_parse(int argc, char **argv, cli_options *options);
 
 /* The text of --help, on stdout. */

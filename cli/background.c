@@ -1,8 +1,9 @@
 /* background.c - writing blocks of bytes while the next ones are made.
  *
- * In: filled blocks. Out: their bytes, in order, in an output. The trick: a ring deep enough to hold what the decoding
- * threads make in one go, so that they and the disk work at the same time. After a failed write the rest is dropped and
- * the failure reported to whoever fills. Where no thread can be had the caller writes.
+ * In: filled blocks. Out: their bytes, in order, in an output. The trick: a ring deep enough to
+ * hold what the decoding threads make in one go, so that they and the disk work at the same time.
+ * After a failed write the rest is dropped and the failure reported to whoever fills. Where no
+ * thread can be had the caller writes.
  */
 #include "background.h"
 

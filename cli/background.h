@@ -22,7 +22,8 @@ typedef struct cli_background {
     int error; /* errno of the first failure */
 } cli_background;
 
-/* Starts; with one thread blocks are written at once by the caller. CLI_OK, or CLI_FAILED with a message. */
+/* Starts; with one thread blocks are written at once by the caller. CLI_OK, or CLI_FAILED with a
+ * message. */
 int cli_background_open(cli_background *background, cli_output *output, uint32_t threads);
 
 /* The block to fill next, CLI_BLOCK_BYTES long; waits for one to be free. NULL after a failure. */
@@ -31,7 +32,8 @@ uint8_t *cli_background_block(cli_background *background);
 /* Hands over the first `size` bytes of that block. 0, or the errno of a failure so far. */
 int cli_background_submit(cli_background *background, size_t size);
 
-/* Waits until all is written and frees everything. 0, or the errno of a failure. Safe when all zero. */
+/* Waits until all is written and frees everything. 0, or the errno of a failure. Safe when all
+ * zero. */
 int cli_background_close(cli_background *background);
 
 #endif

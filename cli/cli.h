@@ -1,4 +1,5 @@
-/* cli.h - what the commands share: exit codes, messages, opened inputs, and each command's entry. */
+/* cli.h - what the commands share: exit codes, messages, opened inputs, and each command's
+ * entry. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -13,13 +14,15 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_CORRUPT = 2 };
 
 /* ---------------------------------------------------------------- messages (messages.c) */
 
-/* "fastpair: NAME: message", NAME left out when NULL and cleaned of control characters. Always CLI_FAILED. */
+/* "fastpair: NAME: message", NAME left out when NULL and cleaned of control characters. Always
+ * CLI_FAILED. */
 int cli_fail(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same for a system error, with what to do about it. Always CLI_FAILED. */
 int cli_fail_errno(const char *name, int number);
 
-/* The same for a library failure; CLI_CORRUPT if the input's bytes are at fault, else CLI_FAILED. */
+/* The same for a library failure; CLI_CORRUPT if the input's bytes are at fault, else
+ * CLI_FAILED. */
 int cli_fail_status(const char *name, const fastpair_error *error);
 
 /* A remark on stderr, not with -q. */
@@ -29,7 +32,8 @@ void cli_note(const cli_options *options, const char *format, ...)
 /* The length of the UTF-8 sequence that a text begins with, or 0 if it begins with none. */
 int cli_utf8_length(const char *text);
 
-/* A name fit for a terminal: control characters, and bytes that are no UTF-8, become '?'. Cuts what does not fit; returns `buffer`. */
+/* A name fit for a terminal: control characters, and bytes that are no UTF-8, become '?'. Cuts what
+ * does not fit; returns `buffer`. */
 #define CLI_NAME_ROOM 512
 const char *cli_clean_name(const char *name, char buffer[CLI_NAME_ROOM]);
 
@@ -52,7 +56,8 @@ typedef struct cli_input {
     int error;     /* errno of a failed read, else 0 */
 } cli_input;
 
-/* Opens an input, "-" for standard input. Directories are refused. Prints what is wrong; CLI_OK or CLI_FAILED. */
+/* Opens an input, "-" for standard input. Directories are refused. Prints what is wrong; CLI_OK or
+ * CLI_FAILED. */
 int cli_input_open(cli_input *input, const char *path);
 void cli_input_close(cli_input *input);
 
@@ -65,22 +70,47 @@ fastpair_source cli_input_source(cli_input *input);
 /* Reads all of an input of at most `limit` bytes into *data (free it). Prints what is wrong. */
 int cli_input_load(cli_input *input, uint64_t limit, uint8_t **data, uint64_t *size);
 
-/* ---------------------------------------------------------------- what the library needs (prepare.c) */
+/* ---------------------------------------------------------- what the library needs (prepare.c) */
 
-/* The library's compression options; threads are kept to the memory promise. The dictionary is not set. */
+/* The library's compression options; threads are kept to the memory promise. The dictionary is not
+ * set. */
 fastpair_compress_options cli_compress_options(const cli_options *options);
 
-/* Threads to use: what -T says; without it all cores, but no more than keep within the tool's memory promise
- * when each takes `bytes_each` (0: no limit). */
+/* Threads to use: what -T says; without it all cores, but no more than keep within the tool's
+ * memory promise when each takes `bytes_each` (0: no limit). */
 uint32_t cli_threads(const cli_options *options, uint64_t bytes_each);
+
+/* Options of an open column or reader with that many threads. */
+fastpair_open_options cli_open_options(uint32_t threads);
 
 /* What one chunk takes in the reader: its image, its bytes, and its offsets (at most 2^20 rows). */
 #define CLI_READER_BYTES (40ull << 20)
 
-/* Imports the dictionary file of -D; *dictionary is NULL when there is none. */
+/* Opens the dictionary file of -D; *dictionary is NULL when there is none. */
 int cli_dictionary_load(const cli_options *options, fastpair_dictionary **dictionary);
 
-/* ---------------------------------------------------------------- figures of a column (figures.c) */
+/* ----------------------------------------------------- rows; the command's have 64-bit offsets */
+
+/* Where row i begins; row `rows` begins where the last row ends. */
+static inline uint64_t cli_row_start(const fastpair_rows *rows, uint64_t i) {
+    return ((const uint64_t *)rows->offsets)[i];
+}
+
+static inline uint64_t cli_rows_size(const fastpair_rows *rows) {
+    return cli_row_start(rows, rows->rows) - cli_row_start(rows, 0);
+}
+
+/* A view of rows. */
+static inline fastpair_rows cli_rows_of(uint64_t rows, const uint8_t *bytes,
+                                        const uint64_t *offsets) {
+    return (fastpair_rows){.struct_size = sizeof(fastpair_rows),
+                           .rows = rows,
+                           .bytes = bytes,
+                           .offsets = offsets,
+                           .offset_bits = 64};
+}
+
+/* ------------------------------------------------------------ figures of a column (figures.c) */
 
 typedef struct cli_figures {
     char codec[32];         /* as --codec spells it */
@@ -92,24 +122,21 @@ typedef struct cli_figures {
     uint64_t text_bytes;    /* what -d writes: the rows and their separators */
 } cli_figures;
 
-/* The name --codec has for it; codes narrower than --codec takes are named alike, for example onpair:3:16. */
+/* The name --codec has for it; codes narrower than --codec takes are named alike, for example
+ * onpair:3:16. */
 void cli_codec_name(fastpair_codec codec, uint32_t code_bits, uint32_t max_token, char name[32]);
 
 /* Ratios are NaN where there is nothing to divide by. */
 cli_figures cli_figures_of(const fastpair_column_info *info);
 
-/* ---------------------------------------------------------------- damage (verify.c) */
-
-/* Checks the sections of all chunks that hold rows first .. end against their checksums. */
-fastpair_status cli_verify_rows(const fastpair_column *column, uint64_t first, uint64_t end,
-                                fastpair_error *error);
-
 /* ---------------------------------------------------------------- backends (backend.c) */
 
-/* Whether this build and machine can decode as --backend asks; prints why not. CLI_OK or CLI_FAILED. */
+/* Whether this build and machine can decode as --backend asks; prints why not. CLI_OK or
+ * CLI_FAILED. */
 int cli_backend_check(const cli_options *options);
 
-/* The GPU that --backend allows; close it with fastpair_gpu_close. NULL when there is none, with the reason in `why`. */
+/* The GPU that --backend allows; close it with fastpair_gpu_close. NULL when there is none, with
+ * the reason in `why`. */
 fastpair_gpu *cli_backend_open_gpu(const cli_options *options, fastpair_error *why);
 
 /* ---------------------------------------------------------------- commands, one input each */

@@ -1,7 +1,7 @@
 /* cmd_bench.c - every codec on the caller's own data.
  *
- * In: texts, each read into memory. Out: for each codec (or the one --codec names) sizes, rates and a verdict, as a table
- * or with --json one object a line. Fails if any byte does not come back.
+ * In: texts, each read into memory. Out: for each codec (or the one --codec names) sizes, rates and
+ * a verdict, as a table or with --json one object per line. Fails if any byte does not come back.
  */
 #include "json.h"
 #include "measure.h"
@@ -35,7 +35,7 @@ static void print_json(const char *path, const cli_measurement *result) {
         cli_json_real(&json, "gpu_decode_gb_s", result->gpu.decode_gb_s);
         cli_json_string(&json, "gpu_kernel", result->gpu.kernel);
         cli_json_real(&json, "end_to_end_gb_s", result->gpu.end_to_end_gb_s);
-        cli_json_real(&json, "gpu_tables_us", result->gpu.upload_tables_us);
+        cli_json_real(&json, "gpu_dictionaries_us", result->gpu.upload_dictionaries_us);
     }
     cli_json_bool(&json, "verified", result->verified);
     cli_json_end(&json);
@@ -88,8 +88,8 @@ static int bench_rows(const cli_options *options, const char *path, const fastpa
     if (!options->json) {
         char name[CLI_NAME_ROOM], size[32];
         printf("%s: %" PRIu64 " rows, %s; %u thread%s, %s\n", cli_clean_name(path, name),
-               rows->rows, cli_size_text(rows->offsets[rows->rows] - rows->offsets[0], size),
-               settings.threads, settings.threads == 1 ? "" : "s", cli_cpu_name());
+               rows->rows, cli_size_text(cli_rows_size(rows), size), settings.threads,
+               settings.threads == 1 ? "" : "s", cli_cpu_name());
         printf("codec          ratio   total  token   train  encode    decode  1 thread  reference "
                " (MB/s)\n");
     }
@@ -118,7 +118,7 @@ static int bench_file(const cli_options *options, const char *path) {
         rows = cli_rows_view(&all);
         result = bench_rows(options, path, &rows);
     }
-    cli_rows_free(&all);
+    cli_rows_close(&all);
     cli_text_close(&text);
     cli_input_close(&input);
     return result;

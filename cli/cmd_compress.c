@@ -1,7 +1,8 @@
 /* cmd_compress.c - FILE to FILE.fpc.
  *
- * In: one text. Out: one compressed column that says how the text was cut, so that -d gives it back byte for byte.
- * Streams: memory does not grow with the input. Refuses to write compressed bytes to a terminal.
+ * In: one text. Out: one compressed column that says how the text was cut, so that -d gives it back
+ * byte for byte. Streams: memory does not grow with the input. Refuses to write compressed bytes to
+ * a terminal.
  */
 #include "output.h"
 #include "progress.h"
@@ -54,7 +55,8 @@ static int compress_stream(const cli_options *options, cli_input *input, cli_out
     return result;
 }
 
-/* The name -o gives, NULL for standard output, or the input's name with .fpc, in *made for the caller to free. */
+/* The name -o gives, NULL for standard output, or the input's name with .fpc, in *made for the
+ * caller to free. */
 static int choose_output(const cli_options *options, const cli_input *input, const char **path,
                          char **made) {
     *made = NULL;

@@ -1,9 +1,9 @@
 /* cmd_decompress.c - FILE.fpc back to FILE, or some of its rows.
  *
- * In: one compressed column. Out: the text it was made from; rows of a column that came from no text are written as
- * lines, nulls as empty ones. Whole columns are streamed, so memory does not grow with the file; a slice (--rows) of a
- * file maps it and decodes only the batches that hold those rows. Refuses names that do not end in .fpc unless told
- * where to write.
+ * In: one compressed column. Out: the text it was made from; rows of a column that came from no
+ * text are written as lines, nulls as empty ones. Whole columns are streamed, so memory does not
+ * grow with the file; a slice (--rows) of a file maps it and decodes only the batches that hold
+ * those rows. Refuses names that do not end in .fpc unless told where to write.
  */
 #include "decompress_gpu.h"
 
@@ -16,11 +16,12 @@
 #define SLICE_ROWS  65536ull
 #define SLICE_BYTES (8ull << 20)
 
-/* Copies what the reader gives; stops early once a slice is complete and its last separator is known. */
+/* Copies what the reader gives; stops early once a slice is complete and its last separator is
+ * known. */
 static int copy_stream(const cli_options *options, fastpair_reader *reader, cli_input *input,
                        cli_emitter *emitter, cli_progress *progress) {
     fastpair_error error;
-    fastpair_rows rows;
+    fastpair_rows rows = {.struct_size = sizeof(rows)};
     uint64_t before = 0;
     uint8_t separator;
     int at_end = 0, has_framing = 0, final_separator = 1;
@@ -52,13 +53,13 @@ static int copy_stream(const cli_options *options, fastpair_reader *reader, cli_
 static int decompress_stream(const cli_options *options, cli_input *input, cli_output *output,
                              cli_progress *progress) {
     fastpair_source source = cli_input_source(input);
-    fastpair_open_options settings = {.struct_size = sizeof(settings)};
+    uint32_t threads = cli_threads(options, CLI_READER_BYTES);
+    fastpair_open_options settings = cli_open_options(threads);
     fastpair_reader *reader;
     fastpair_error error;
     uint8_t separator = '\n';
     int has_framing = 0, final_separator = 1;
-    uint32_t threads = cli_threads(options, CLI_READER_BYTES);
-    fastpair_status status = fastpair_reader_open(&source, &settings, threads, &reader, &error);
+    fastpair_status status = fastpair_reader_open(&source, &settings, &reader, &error);
     if (status != FASTPAIR_OK)
         return input->error ? cli_fail_errno(input->name, input->error)
                             : cli_fail_status(input->name, &error);
@@ -82,29 +83,28 @@ typedef struct slice_memory {
     uint64_t *offsets;
 } slice_memory;
 
-/* Decodes and writes rows first .. first + count, which the caller has measured. */
-static fastpair_status copy_piece(const fastpair_column *column, uint64_t first, uint64_t count,
-                                  uint64_t size, uint32_t threads, slice_memory *memory,
-                                  cli_emitter *emitter, int *result, fastpair_error *error) {
-    if (size > memory->room || !memory->bytes) {
-        free(memory->bytes);
-        memory->room = size > SLICE_BYTES ? size : SLICE_BYTES;
-        memory->bytes = malloc(memory->room);
-    }
-    if (!memory->bytes) {
-        *result = cli_fail_errno(emitter->background.output->name, ENOMEM);
-        return FASTPAIR_OK;
-    }
-    fastpair_destination destination = {.bytes = memory->bytes,
+/* Decodes rows first .. first + count, whose bytes the memory has room for, and writes them. */
+static int copy_piece(const fastpair_column *column, const cli_input *input, uint64_t first,
+                      uint64_t count, slice_memory *memory, cli_emitter *emitter) {
+    fastpair_error error;
+    fastpair_destination destination = {.struct_size = sizeof(destination),
+                                        .bytes = memory->bytes,
                                         .bytes_capacity = memory->room,
                                         .offsets = memory->offsets,
                                         .offset_bits = 64};
-    fastpair_status status =
-        fastpair_column_decode(column, first, count, &destination, threads, error);
-    if (status != FASTPAIR_OK) return status;
-    fastpair_rows rows = {.rows = count, .bytes = memory->bytes, .offsets = memory->offsets};
-    *result = cli_emit_rows(emitter, &rows, 0, count);
-    return FASTPAIR_OK;
+    if (fastpair_column_decode(column, first, count, &destination, &error) != FASTPAIR_OK)
+        return cli_fail_status(input->name, &error);
+    fastpair_rows rows = cli_rows_of(count, memory->bytes, memory->offsets);
+    return cli_emit_rows(emitter, &rows, 0, count);
+}
+
+/* Makes room for the bytes of one piece; false when memory is short. */
+static bool slice_reserve(slice_memory *memory, uint64_t size) {
+    if (memory->bytes && size <= memory->room) return true;
+    free(memory->bytes);
+    memory->room = size > SLICE_BYTES ? size : SLICE_BYTES;
+    memory->bytes = malloc(memory->room);
+    return memory->bytes != NULL;
 }
 
 static int copy_slice(const cli_options *options, const cli_input *input,
@@ -116,17 +116,22 @@ static int copy_slice(const cli_options *options, const cli_input *input,
     int result = memory.offsets ? CLI_OK : cli_fail_errno(input->name, ENOMEM);
     uint64_t row = options->first_row,
              end = options->end_row < info->rows ? options->end_row : info->rows;
-    if (result == CLI_OK && cli_verify_rows(column, row, end, &error) != FASTPAIR_OK)
+    /* Decoding finds what would do harm, not every change; rows that were damaged must not be
+     * written as if they were good. */
+    if (result == CLI_OK && row < end &&
+        fastpair_column_validate_rows(column, row, end - row, &error) != FASTPAIR_OK)
         result = cli_fail_status(input->name, &error);
     while (result == CLI_OK && row < end) {
         uint64_t count = end - row < SLICE_ROWS ? end - row : SLICE_ROWS, size = 0;
         status = fastpair_column_rows_size(column, row, count, &size, &error);
         while (status == FASTPAIR_OK && size > SLICE_BYTES && count > 1)
             status = fastpair_column_rows_size(column, row, count /= 2, &size, &error);
-        if (status == FASTPAIR_OK)
-            status = copy_piece(column, row, count, size, cli_threads(options, 0), &memory, emitter,
-                                &result, &error);
-        if (status != FASTPAIR_OK) result = cli_fail_status(input->name, &error);
+        if (status != FASTPAIR_OK)
+            result = cli_fail_status(input->name, &error);
+        else if (!slice_reserve(&memory, size))
+            result = cli_fail_errno(input->name, ENOMEM);
+        else
+            result = copy_piece(column, input, row, count, &memory, emitter);
         row += count;
     }
     bool final_separator = !info->has_framing || info->final_separator || end < info->rows;
@@ -138,7 +143,7 @@ static int copy_slice(const cli_options *options, const cli_input *input,
 
 static int decompress_slice(const cli_options *options, const cli_input *input,
                             cli_output *output) {
-    fastpair_open_options settings = {.struct_size = sizeof(settings)};
+    fastpair_open_options settings = cli_open_options(cli_threads(options, 0));
     fastpair_column_info info = {.struct_size = sizeof(info)};
     fastpair_column *column;
     fastpair_error error;
@@ -172,7 +177,8 @@ static int decompress_on_gpu(const cli_options *options, cli_input *input, cli_o
     return result;
 }
 
-/* The name -o gives, NULL for standard output, or the input's name without .fpc, in *made for the caller to free. */
+/* The name -o gives, NULL for standard output, or the input's name without .fpc, in *made for the
+ * caller to free. */
 static int choose_output(const cli_options *options, const cli_input *input, const char **path,
                          char **made) {
     *made = NULL;

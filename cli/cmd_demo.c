@@ -1,7 +1,8 @@
 /* cmd_demo.c - a first look without any data of one's own.
  *
- * In: nothing; a TPC-H comment column is generated in memory, the same on every machine. Out: a table with every preset
- * codec's sizes and rates, and whether every byte came back. Fails if one did not.
+ * In: nothing; a TPC-H comment column is generated in memory, the same on every machine. Out: a
+ * table with every preset codec's sizes and rates, and whether every byte came back. Fails if one
+ * did not.
  */
 #include "measure.h"
 #include "text.h"
@@ -18,15 +19,15 @@
 static int generate(cli_rows *all) {
     fp_tpch_gen generator;
     char row[FP_TPCH_MAX_ROW];
-    if (fp_tpch_init(&generator, DEMO_SEED, FP_TPCH_L_COMMENT) != 0)
+    if (fp_tpch_open(&generator, DEMO_SEED, FP_TPCH_L_COMMENT) != 0)
         return cli_fail_errno("the demo column", ENOMEM);
     int result = CLI_OK;
     while (result == CLI_OK && all->size < DEMO_BYTES) {
         uint64_t offsets[2] = {0, fp_tpch_next(&generator, row)};
-        fastpair_rows one = {.rows = 1, .bytes = (const uint8_t *)row, .offsets = offsets};
+        fastpair_rows one = cli_rows_of(1, (const uint8_t *)row, offsets);
         if (!cli_rows_append(all, &one)) result = cli_fail_errno("the demo column", ENOMEM);
     }
-    fp_tpch_destroy(&generator);
+    fp_tpch_close(&generator);
     return result;
 }
 
@@ -37,7 +38,7 @@ static int run_codecs(const cli_options *options, const fastpair_rows *rows) {
     fastpair_gpu *gpu = cli_backend_open_gpu(options, &why);
     fastpair_gpu_close(gpu);
     printf("TPC-H l_comment, generated: %" PRIu64 " rows, %" PRIu64 " bytes\n", rows->rows,
-           rows->offsets[rows->rows] - rows->offsets[0]);
+           cli_rows_size(rows));
     if (gpu)
         printf("decoding on the GPU\n");
     else
@@ -71,6 +72,6 @@ int cli_demo(const cli_options *options) {
         fastpair_rows rows = cli_rows_view(&all);
         result = run_codecs(options, &rows);
     }
-    cli_rows_free(&all);
+    cli_rows_close(&all);
     return result;
 }

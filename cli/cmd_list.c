@@ -1,7 +1,8 @@
 /* cmd_list.c - what compressed columns hold, from their headers alone.
  *
- * In: compressed files. Out: a table with one line a file and a total, a page a file with -v, or with --json one
- * object a line. Nothing is decoded. Refuses pipes: a column's totals stand at its end.
+ * In: compressed files. Out: a table with one line per file and a total; with -v a page per file;
+ * with --json one object per line. Nothing is decoded. Refuses pipes: a column's totals stand at
+ * its end.
  */
 #include "cli.h"
 #include "json.h"
@@ -55,11 +56,15 @@ static const char *figure_text(double value, char buffer[32]) {
     return buffer;
 }
 
-static void print_line(const char *name, uint64_t rows, uint64_t chunks, uint64_t compressed,
-                       uint64_t bytes, double ratio, const char *codec) {
+/* What a line of the table sums up. */
+typedef struct sums {
+    uint64_t rows, chunks, compressed, bytes;
+} sums;
+
+static void print_line(const char *name, const sums *of, double ratio, const char *codec) {
     char packed[32], plain[32], figure[32];
-    printf("%12" PRIu64 "  %6" PRIu64 "  %10s  %12s  %7s  %-12s  %s\n", rows, chunks,
-           cli_size_text(compressed, packed), cli_size_text(bytes, plain),
+    printf("%12" PRIu64 "  %6" PRIu64 "  %10s  %12s  %7s  %-12s  %s\n", of->rows, of->chunks,
+           cli_size_text(of->compressed, packed), cli_size_text(of->bytes, plain),
            figure_text(ratio, figure), codec, name);
 }
 
@@ -78,7 +83,7 @@ static void print_page(const char *name, const fastpair_column_info *info) {
            cli_size_text(info->compressed_bytes, packed), info->compressed_bytes);
     printf("  ratio           %s of codes, dictionaries and sidecar; %s of the whole file\n", ratio,
            total);
-    printf("  codec           %s, %u-bit codes, %u codes a batch, largest batch %u bytes\n",
+    printf("  codec           %s, %u-bit codes, %u codes per batch, largest batch %u bytes\n",
            figures.codec, info->code_bits, info->batch_codes, info->largest_batch);
     printf("  codes           %" PRIu64 ", %s bytes each, %s %% with at most 8 bytes\n",
            info->codes, token, share);
@@ -120,7 +125,7 @@ static int read_info(const char *path, fastpair_column_info *info) {
 
 int cli_list(const cli_options *options) {
     int worst = CLI_OK, listed = 0;
-    uint64_t rows = 0, chunks = 0, compressed = 0, bytes = 0;
+    sums total = {0};
     bool table = !options->json && options->verbosity <= 0;
     if (table)
         printf("        Rows  Chunks  Compressed  Uncompressed    Ratio  Codec         Filename\n");
@@ -137,13 +142,13 @@ int cli_list(const cli_options *options) {
             print_page(name, &info);
         else {
             cli_figures figures = cli_figures_of(&info);
-            print_line(name, info.rows, info.chunks, info.compressed_bytes, info.decoded_bytes,
-                       figures.ratio_total, figures.codec);
+            sums one = {info.rows, info.chunks, info.compressed_bytes, info.decoded_bytes};
+            print_line(name, &one, figures.ratio_total, figures.codec);
         }
-        rows += info.rows;
-        chunks += info.chunks;
-        compressed += info.compressed_bytes;
-        bytes += info.decoded_bytes;
+        total.rows += info.rows;
+        total.chunks += info.chunks;
+        total.compressed += info.compressed_bytes;
+        total.bytes += info.decoded_bytes;
         listed++;
     }
     if (table && listed > 1) {
@@ -151,8 +156,10 @@ int cli_list(const cli_options *options) {
         snprintf(name, sizeof(name), "%d files", listed);
         printf("-----------------------------------------------------------------------------------"
                "-----\n");
-        print_line(name, rows, chunks, compressed, bytes,
-                   bytes && compressed ? (double)bytes / (double)compressed : NAN, "");
+        print_line(name, &total,
+                   total.bytes && total.compressed ? (double)total.bytes / (double)total.compressed
+                                                   : NAN,
+                   "");
     }
     return worst;
 }

@@ -1,19 +1,20 @@
 /* cmd_test.c - is a compressed column whole?
  *
- * In: one compressed column. Out: "NAME: OK" on stdout, or what is wrong with it and where. A file is mapped and
- * validated, every byte of it; a pipe is decoded as it comes and the rows are dropped.
+ * In: one compressed column. Out: "NAME: OK" on stdout, or what is wrong with it and where. A file
+ * is mapped and validated, every byte of it; a pipe is decoded as it comes and the rows are
+ * dropped.
  */
 #include "progress.h"
 
 #include <stdio.h>
 
 static int test_file(const cli_options *options, const cli_input *input) {
-    fastpair_open_options settings = {.struct_size = sizeof(settings)};
+    fastpair_open_options settings = cli_open_options(cli_threads(options, 0));
     fastpair_column *column;
     fastpair_error error;
     fastpair_status status = fastpair_column_open_file(input->path, &settings, &column, &error);
     if (status == FASTPAIR_OK) {
-        status = fastpair_column_validate(column, cli_threads(options, 0), &error);
+        status = fastpair_column_validate(column, &error);
         fastpair_column_close(column);
     }
     return status == FASTPAIR_OK ? CLI_OK : cli_fail_status(input->name, &error);
@@ -21,15 +22,14 @@ static int test_file(const cli_options *options, const cli_input *input) {
 
 static int test_stream(const cli_options *options, cli_input *input) {
     fastpair_source source = cli_input_source(input);
-    fastpair_open_options settings = {.struct_size = sizeof(settings)};
+    fastpair_open_options settings = cli_open_options(cli_threads(options, CLI_READER_BYTES));
     fastpair_reader *reader;
     fastpair_error error;
-    fastpair_rows rows;
+    fastpair_rows rows = {.struct_size = sizeof(rows)};
     cli_progress progress;
     int at_end = 0;
     cli_progress_start(&progress, options, input);
-    fastpair_status status = fastpair_reader_open(
-        &source, &settings, cli_threads(options, CLI_READER_BYTES), &reader, &error);
+    fastpair_status status = fastpair_reader_open(&source, &settings, &reader, &error);
     if (status == FASTPAIR_OK) {
         while (!at_end &&
                (status = fastpair_reader_next(reader, &rows, &at_end, &error)) == FASTPAIR_OK)

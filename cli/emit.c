@@ -1,8 +1,8 @@
 /* emit.c - from rows back to the text they were cut from.
  *
- * In: views of rows. Out: the rows with a separator between them, in large blocks for the background writer. The trick:
- * most rows are short, so where both sides have room a fixed 64-byte copy replaces a memcpy call of unknown length.
- * A null row is written as an empty one.
+ * In: views of rows. Out: the rows with a separator between them, in large blocks for the
+ * background writer. The trick: most rows are short, so where both sides have room a fixed 64-byte
+ * copy replaces a memcpy call of unknown length. A null row is written as an empty one.
  */
 #include "emit.h"
 
@@ -44,13 +44,14 @@ static int put_bytes(cli_emitter *emitter, const uint8_t *bytes, uint64_t size) 
 }
 
 int cli_emit_rows(cli_emitter *emitter, const fastpair_rows *rows, uint64_t first, uint64_t end) {
+    const uint64_t *offsets = rows->offsets; /* cli_rows_of made them */
     uint64_t short_limit =
-        rows->offsets[rows->rows]; /* up to here 64 bytes can be read from a row's start */
+        cli_row_start(rows, rows->rows); /* up to here 64 bytes can be read from a row's start */
     short_limit = short_limit >= SHORT_ROW ? short_limit - SHORT_ROW + 1 : 0;
     uint8_t *to = emitter->block + emitter->used,
             *to_limit = emitter->block + CLI_BLOCK_BYTES - SHORT_ROW - 1;
     for (uint64_t i = first; i < end; i++) {
-        uint64_t start = rows->offsets[i], length = rows->offsets[i + 1] - start;
+        uint64_t start = offsets[i], length = offsets[i + 1] - start;
         if (length <= SHORT_ROW && start < short_limit && to < to_limit &&
             emitter->owes_separator) {
             *to++ = emitter->separator;

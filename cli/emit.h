@@ -15,10 +15,12 @@ typedef struct cli_emitter {
 /* With more than one thread, writing goes on in the background. Prints what is wrong. */
 int cli_emitter_open(cli_emitter *emitter, cli_output *output, uint8_t separator, uint32_t threads);
 
-/* Writes rows first .. end of a view, with separators between them and to the rows before. Prints what is wrong. */
+/* Writes rows first .. end of a view, with separators between them and to the rows before. Prints
+ * what is wrong. */
 int cli_emit_rows(cli_emitter *emitter, const fastpair_rows *rows, uint64_t first, uint64_t end);
 
-/* Ends the text, with a separator behind the last row if `final_separator`, and waits until all is written. */
+/* Ends the text, with a separator after the last row if `final_separator`, and waits until all is
+ * written. */
 int cli_emit_end(cli_emitter *emitter, bool final_separator);
 
 /* Frees everything, ended or not. Safe when all zero. */

@@ -1,9 +1,9 @@
 /* figures.c - the figures people quote, from what a column's headers say.
  *
- * In: fastpair_column_info. Out: ratios, token lengths and the codec's name. Where there is nothing to divide by the
- * result is NaN, which JSON shows as null and tables as a dash.
+ * In: fastpair_column_info. Out: ratios, token lengths and the codec's name. Where there is nothing
+ * to divide by the result is NaN, which JSON shows as null and tables as a dash.
  */
-#include "cli.h"
+#include "measure.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +20,15 @@ void cli_codec_name(fastpair_codec codec, uint32_t code_bits, uint32_t max_token
         snprintf(name, 32, "onpair%u", code_bits);
     else
         snprintf(name, 32, "onpair:%u:%u", code_bits, max_token);
+}
+
+const char *cli_cpu_name(void) {
+    switch (fastpair_cpu_detect()) {
+    case FASTPAIR_CPU_AVX512: return "AVX-512";
+    case FASTPAIR_CPU_AVX2: return "AVX2";
+    case FASTPAIR_CPU_BASELINE: return "x86-64";
+    default: return "portable C";
+    }
 }
 
 cli_figures cli_figures_of(const fastpair_column_info *info) {

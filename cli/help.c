@@ -30,7 +30,7 @@ void cli_print_help(void) {
         "  -0, --null             rows end with NUL bytes instead of newlines\n"
         "  -q, --quiet            errors only\n"
         "  -v, --verbose          say more\n"
-        "      --json             with -l and -b: one JSON object a line\n"
+        "      --json             with -l and -b: one JSON object per line\n"
         "\n"
         "Compression\n"
         "      --codec=NAME       auto (default), onpair16, onpair12, fsst12, onpair:BITS[:8|16], "

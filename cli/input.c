@@ -1,7 +1,7 @@
 /* input.c - inputs: a named file or standard input.
  *
- * In: a path. Out: a descriptor that is read front to back, with bytes counted and read errors kept for a
- * message that names the file. Directories are refused.
+ * In: a path. Out: a descriptor that is read front to back, with bytes counted and read errors kept
+ * for a message that names the file. Directories are refused.
  */
 #include "cli.h"
 

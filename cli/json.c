@@ -1,8 +1,8 @@
-/* json.c - one JSON object a line, always valid.
+/* json.c - one JSON object per line, always valid.
  *
- * In: members in order. Out: text on a FILE. File names are bytes and JSON is Unicode: bytes that are not UTF-8 become
- * U+FFFD, control characters become escapes. Numbers that are not finite become null. The locale is never set, so
- * printf writes decimal points.
+ * In: members in order. Out: text on a FILE. File names are bytes and JSON is Unicode: bytes that
+ * are not UTF-8 become U+FFFD, control characters become escapes. Numbers that are not finite
+ * become null. The locale is never set, so printf writes decimal points.
  */
 #include "json.h"
 

@@ -1,4 +1,4 @@
-/* json.h - one flat-ish JSON object a line, always valid. */
+/* json.h - one JSON object per line, with few levels, always valid. */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H
 

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* A program started without standard streams must not open its files in their place, where messages would go into
- * them. A stand-in that fails when it is used takes each missing one. */
+/* A program started without standard streams must not open its files in their place, where messages
+ * would go into them. A stand-in that fails when it is used takes each missing one. */
 static void fill_standard_streams(void) {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
@@ -30,7 +30,7 @@ static int each_file(const cli_options *options) {
                          : cli_test(options, options->files[i]);
         if (result > worst) worst = result;
     }
-    fastpair_dictionary_free(dictionary);
+    fastpair_dictionary_close(dictionary);
     return worst;
 }
 
@@ -67,7 +67,7 @@ static int run(cli_options *options) {
 int main(int argc, char **argv) {
     cli_options options;
     fill_standard_streams();
-    cli_output_init();
+    cli_output_prepare();
     if (cli_options_parse(argc, argv, &options) != CLI_OK) return CLI_FAILED;
     int result = run(&options);
     errno = 0;

@@ -1,8 +1,9 @@
 /* messages.c - what the command says on stderr.
  *
- * In: a name, and what went wrong. Out: one line that names the file, the reason and, where there is one, the
- * remedy; and the exit code that goes with it. Messages are cleaned of control characters, so that no file name and no
- * word of the command line can write escape sequences to a terminal.
+ * In: a name, and what went wrong. Out: one line that names the file, the reason and, where there
+ * is one, the remedy; and the exit code that goes with it. Messages are cleaned of control
+ * characters, so that no file name and no word of the command line can write escape sequences to a
+ * terminal.
  */
 #include "cli.h"
 

@@ -1,9 +1,10 @@
 /* output.c - output files that appear whole or not at all.
  *
- * In: a path and bytes. Out: the file, complete, on disk, under its name; or nothing. The trick: bytes go to a
- * temporary file beside the target (.NAME.PID.tmp, made with O_EXCL), which takes the name only after fsync. A signal
- * that ends the program removes it; kill -9 leaves the temporary, never the name. Devices and pipes are written
- * directly. Refuses to replace a file without -f, even one that appeared meanwhile, and to write over the input.
+ * In: a path and bytes. Out: the file, complete, on disk, under its name; or nothing. The trick:
+ * bytes go to a temporary file beside the target (.NAME.PID.tmp, made with O_EXCL), which takes the
+ * name only after fsync. A signal that ends the program removes it; kill -9 leaves the temporary,
+ * never the name. Devices and pipes are written directly. Refuses to replace a file without -f,
+ * even one that appeared meanwhile, and to write over the input.
  */
 #define _GNU_SOURCE /* renameat2 */
 
@@ -35,7 +36,7 @@ static void all_ending_signals(sigset_t *set) {
         sigaddset(set, ending_signals[i]);
 }
 
-void cli_output_init(void) {
+void cli_output_prepare(void) {
     signal(
         SIGPIPE,
         SIG_IGN); /* a closed pipe is a write error with a message, and so is a file size limit */
@@ -65,7 +66,8 @@ static char *temporary_name(const char *path, int attempt) {
     return name;
 }
 
-/* Opens the temporary with the ending signals held back, so that none falls between creating and noting it. */
+/* Opens the temporary with the ending signals held back, so that none falls between creating and
+ * noting it. */
 static int open_temporary(cli_output *output) {
     sigset_t ending, before;
     all_ending_signals(&ending);
@@ -147,8 +149,9 @@ fastpair_sink cli_output_sink(cli_output *output) {
     return (fastpair_sink){.write = sink_write, .context = output};
 }
 
-/* Gives the file the owner (where allowed), mode and times of the input; without one, what umask leaves. None of this
- * is worth failing for, but a group that could not be kept must not get the old group's rights. */
+/* Gives the file the owner (where allowed), mode and times of the input; without one, what umask
+ * leaves. None of this is worth failing for, but a group that could not be kept must not get the
+ * old group's rights. */
 static void take_attributes(int fd, const cli_input *like) {
     if (!like || !like->is_regular || like->is_stdin) {
         mode_t mask = umask(0);
@@ -177,7 +180,8 @@ static int rename_if_free(const char *from, const char *to) {
     return rename(from, to) == 0 ? 0 : errno;
 }
 
-/* The name itself is on disk only once the directory is. Not every file system lets a directory be synced. */
+/* The name itself is on disk only once the directory is. Not every file system lets a directory be
+ * synced. */
 static void sync_directory(const char *path) {
     const char *slash = strrchr(path, '/');
     char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");

@@ -1,8 +1,9 @@
 /* prepare.c - from the command line to what the library takes.
  *
- * In: cli_options. Out: compression options, a number of threads, a dictionary. The one decision here: without an
- * explicit -T all cores are used, but only as many as keep the process below its memory promise (512 MiB for inputs of
- * any size with default chunks), since every thread holds chunks of its own.
+ * In: cli_options. Out: compression options, a number of threads, a dictionary. The one decision
+ * here: without an explicit -T all cores are used, but only as many as keep the process below its
+ * memory promise (512 MiB for inputs of any size with default chunks), since every thread holds
+ * chunks of its own.
  */
 #define _GNU_SOURCE /* sched_getaffinity */
 
@@ -12,13 +13,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What chunks may take together; training tables, the sample and buffers need the rest of the 512 MiB. */
+/* What chunks may take together; training tables, the sample and buffers need the rest of the 512
+ * MiB. */
 #define CHUNK_MEMORY (384ull << 20)
 
 #define DEFAULT_CHUNK (8ull << 20)
 
-/* What the writer holds for each thread, in chunks; 65 MiB a thread were measured with chunks of 8 MiB of random bytes,
- * which need the most. */
+/* What the writer holds for each thread, in chunks; 65 MiB per thread were measured with chunks of
+ * 8 MiB of random bytes, which need the most. */
 #define WRITER_CHUNKS 8
 
 /* No exported dictionary comes near this: 65536 tokens of 16 bytes and their runs. */
@@ -50,13 +52,15 @@ fastpair_compress_options cli_compress_options(const cli_options *options) {
         .goal = options->goal,
         .code_bits = options->code_bits,
         .max_token = options->max_token,
-        .seed = options->seed,
-        .sample_bytes = options->sample_bytes,
         .chunk_bytes = options->chunk_bytes,
-        .batch_codes = options->batch_codes,
-        .section_alignment = options->alignment,
         .threads = cli_threads(options, chunk * WRITER_CHUNKS),
+        .expert = &options->expert,
     };
+}
+
+fastpair_open_options cli_open_options(uint32_t threads) {
+    return (fastpair_open_options){.struct_size = sizeof(fastpair_open_options),
+                                   .threads = threads};
 }
 
 int cli_dictionary_load(const cli_options *options, fastpair_dictionary **dictionary) {
@@ -71,7 +75,7 @@ int cli_dictionary_load(const cli_options *options, fastpair_dictionary **dictio
     cli_input_close(&input);
     if (result != CLI_OK) return result;
     fastpair_error error;
-    if (fastpair_dictionary_import(data, size, NULL, dictionary, &error) != FASTPAIR_OK)
+    if (fastpair_dictionary_open(data, size, NULL, dictionary, &error) != FASTPAIR_OK)
         result = cli_fail_status(options->dictionary, &error);
     free(data);
     return result;

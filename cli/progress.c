@@ -1,7 +1,8 @@
 /* progress.c - a line on the terminal that says how far the work is.
  *
- * In: bytes of the input done, now and then. Out: one line on stderr, redrawn in place about five times a second, with
- * the percentage (or the bytes, when the total is unknown) and the rate. Shows nothing unless stderr is a terminal.
+ * In: bytes of the input done, now and then. Out: one line on stderr, redrawn in place about five
+ * times a second, with the percentage (or the bytes, when the total is unknown) and the rate. Shows
+ * nothing unless stderr is a terminal.
  */
 #include "progress.h"
 

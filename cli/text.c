@@ -1,9 +1,10 @@
 /* text.c - cutting a stream of bytes into rows at a separator.
  *
- * In: a descriptor and the separator byte. Out: views of rows, with the separators taken out, and at the end
- * whether the text ended with one. The trick: rows must lie back to back for the library, so each is moved left over
- * the separators before it, in the buffer it was read into. Memory is one block, or twice the longest row.
- * Refuses rows of 4 GiB or more, which the format cannot hold.
+ * In: a descriptor and the separator byte. Out: views of rows, with the separators taken out, and
+ * at the end whether the text ended with one. The trick: rows must lie back to back for the
+ * library, so each is moved left over the separators before it, in the buffer it was read into.
+ * Memory is one block, or twice the longest row. Refuses rows of 4 GiB or more, which the format
+ * cannot hold.
  */
 #include "text.h"
 
@@ -32,8 +33,8 @@ void cli_text_close(cli_text *text) {
     text->offsets = NULL;
 }
 
-/* Moves the row at `start` left to `to`. Most rows are short: once the gap is wide enough that nothing unread is
- * overwritten, a fixed copy beats a call for an unknown length. */
+/* Moves the row at `start` left to `to`. Most rows are short: once the gap is wide enough that
+ * nothing unread is overwritten, a fixed copy beats a call for an unknown length. */
 static inline void move_row(cli_text *text, size_t to, size_t length) {
     uint8_t *from = text->bytes + text->start;
     if (length <= SHORT_ROW && text->start - to >= SHORT_ROW &&
@@ -43,7 +44,8 @@ static inline void move_row(cli_text *text, size_t to, size_t length) {
         memmove(text->bytes + to, from, length);
 }
 
-/* Cuts complete rows out of what is in the buffer; returns how many. They end up at the buffer's start. */
+/* Cuts complete rows out of what is in the buffer; returns how many. They end up at the buffer's
+ * start. */
 static uint64_t cut_rows(cli_text *text) {
     uint64_t count = 0;
     size_t used = 0;
@@ -64,7 +66,7 @@ static uint64_t cut_rows(cli_text *text) {
     return count;
 }
 
-/* Brings the unfinished row to the front and reads more behind it. */
+/* Brings the unfinished row to the front and reads more after it. */
 static int refill(cli_text *text) {
     size_t rest = text->filled - text->start;
     if (rest > ROW_LIMIT)
@@ -109,12 +111,12 @@ int cli_text_next(cli_text *text, fastpair_rows *rows) {
         count = 1;
     }
     text->rows_given += count;
-    *rows = (fastpair_rows){.rows = count, .bytes = bytes, .offsets = text->offsets};
+    *rows = cli_rows_of(count, bytes, text->offsets);
     return CLI_OK;
 }
 
 bool cli_rows_append(cli_rows *all, const fastpair_rows *rows) {
-    uint64_t size = rows->offsets[rows->rows] - rows->offsets[0];
+    uint64_t size = cli_rows_size(rows);
     if (all->size + size > all->bytes_room || !all->bytes) {
         uint64_t room = (all->size + size) + (all->size + size) / 2 + BLOCK_BYTES;
         uint8_t *larger = realloc(all->bytes, room);
@@ -129,19 +131,19 @@ bool cli_rows_append(cli_rows *all, const fastpair_rows *rows) {
         all->offsets = larger;
         all->offsets_room = room;
     }
-    if (size > 0) memcpy(all->bytes + all->size, rows->bytes + rows->offsets[0], size);
+    if (size > 0) memcpy(all->bytes + all->size, rows->bytes + cli_row_start(rows, 0), size);
     for (uint64_t i = 0; i <= rows->rows; i++)
-        all->offsets[all->rows + i] = all->size + (rows->offsets[i] - rows->offsets[0]);
+        all->offsets[all->rows + i] = all->size + (cli_row_start(rows, i) - cli_row_start(rows, 0));
     all->rows += rows->rows;
     all->size += size;
     return true;
 }
 
 fastpair_rows cli_rows_view(const cli_rows *all) {
-    return (fastpair_rows){.rows = all->rows, .bytes = all->bytes, .offsets = all->offsets};
+    return cli_rows_of(all->rows, all->bytes, all->offsets);
 }
 
-void cli_rows_free(cli_rows *all) {
+void cli_rows_close(cli_rows *all) {
     free(all->bytes);
     free(all->offsets);
     *all = (cli_rows){0};

@@ -22,8 +22,9 @@ typedef struct cli_text {
 /* Prepares to cut `input`. CLI_OK, or CLI_FAILED when memory is short. */
 int cli_text_open(cli_text *text, cli_input *input, uint8_t separator);
 
-/* The next rows, at most some thousands: a view that stays until the next call. rows->rows is 0 at the end.
- * Prints what is wrong and returns CLI_FAILED if reading fails or a row is beyond the format's limit. */
+/* The next rows, at most some thousands: a view that stays until the next call. rows->rows is 0 at
+ * the end. Prints what is wrong and returns CLI_FAILED if reading fails or a row is beyond the
+ * format's limit. */
 int cli_text_next(cli_text *text, fastpair_rows *rows);
 
 void cli_text_close(cli_text *text);
@@ -41,6 +42,6 @@ typedef struct cli_rows {
 /* Appends a view's rows; false when memory is short. */
 bool cli_rows_append(cli_rows *all, const fastpair_rows *rows);
 fastpair_rows cli_rows_view(const cli_rows *all);
-void cli_rows_free(cli_rows *all);
+void cli_rows_close(cli_rows *all);
 
 #endif

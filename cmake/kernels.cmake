@@ -1,7 +1,7 @@
 # kernels.cmake - compiles the GPU kernels into one fat binary, where nvcc is installed.
 #
 # In: src/gpu/kernels/kernels.cu and what it includes. Out: FASTPAIR_KERNEL_FATBIN, the path of the
-# file that src/gpu/kernel_image.c takes into the library. It is empty where there is no nvcc or
+# file that src/gpu/kernel_binary.c takes into the library. It is empty where there is no nvcc or
 # nvcc does not work; the library then says so when asked for a GPU.
 #
 # Machine code is made for each architecture in FASTPAIR_CUDA_ARCHITECTURES that this nvcc knows
@@ -53,7 +53,7 @@ if(kernel_flags)
     set(at_once --threads 0)
   endif()
   fastpair_compile_kernels(${FASTPAIR_KERNEL_FATBIN} "the GPU kernels" ${at_once})
-  # kernel_image.c alone depends on the file; the target lets other targets build it first.
+  # kernel_binary.c alone depends on the file; the target lets other targets build it first.
   add_custom_target(fastpair_kernels DEPENDS ${FASTPAIR_KERNEL_FATBIN})
   message(STATUS "GPU kernels: compiled by ${FASTPAIR_NVCC}")
 else()

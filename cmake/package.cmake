@@ -1,9 +1,6 @@
 # package.cmake - what `cmake --install` puts where: libraries, headers, the command and its manual
 # page, documents, the CMake package and the pkg-config file. An installed tree can be moved as a
 # whole.
-if(NOT FASTPAIR_GPU)
-  list(FILTER public_headers EXCLUDE REGEX "/fastpair_gpu\\.h$")
-endif()
 install(TARGETS fastpair_shared fastpair_static EXPORT fastpairTargets)
 install(TARGETS fastpair_command)
 install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

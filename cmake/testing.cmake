@@ -3,8 +3,8 @@
 
 # The longest tests run first, so that the last one to end does not run alone.
 set(long_tests cli_roundtrip cli_bench cli_faults test_adapt test_writer test_compress
-               test_compress_statistics test_decode test_decode_widths test_groups
-               test_group_kernels test_kernels test_kernels_bad emulated_test_gpu_hostile)
+               test_compress_statistics test_decode test_decode_widths test_jobs
+               test_job_kernels test_kernels test_kernels_bad emulated_test_gpu_hostile)
 
 find_program(FASTPAIR_PYTHON python3)
 

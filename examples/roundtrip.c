@@ -4,8 +4,10 @@
 
 int main(void) {
     const uint64_t offsets[] = {0, 6, 12, 19}; /* row i is bytes offsets[i] to offsets[i + 1] */
-    fastpair_rows rows = {
-        .rows = 3, .bytes = (const uint8_t *)"orangebananacurrant", .offsets = offsets};
+    fastpair_rows rows = {.struct_size = sizeof rows,
+                          .rows = 3,
+                          .bytes = (const uint8_t *)"orangebananacurrant",
+                          .offsets = offsets};
     uint8_t *image, row[64];
     uint64_t image_size, row_size;
     fastpair_column *column;

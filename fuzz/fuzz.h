@@ -9,6 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where row i begins in rows with 64-bit offsets. */
+static inline uint64_t row_start(const fastpair_rows *rows, uint64_t i) {
+    return ((const uint64_t *)rows->offsets)[i];
+}
+
 /* libFuzzer's entry point; replay.c calls the same function for files. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,8 @@ static void demand_round_trip(const fastpair_dictionary *dictionary, const uint8
     if (size > 4096) size = 4096;
     uint64_t rows = size / ROW_BYTES, offsets[4096 / ROW_BYTES + 1];
     for (uint64_t i = 0; i <= rows; i++) offsets[i] = i * ROW_BYTES;
-    fastpair_rows view = {.rows = rows, .bytes = data, .offsets = offsets};
+    fastpair_rows view = {
+        .struct_size = sizeof view, .rows = rows, .bytes = data, .offsets = offsets};
     fastpair_compress_options options = {.struct_size = sizeof options, .dictionary = dictionary};
     fastpair_error error;
     uint8_t *image, bytes[4096];
@@ -21,9 +22,10 @@ static void demand_round_trip(const fastpair_dictionary *dictionary, const uint8
     DEMAND_OK(fastpair_compress(&view, &options, &image, &image_size, &error), &error);
     fastpair_column *column;
     DEMAND_OK(fastpair_column_open(image, image_size, NULL, &column, &error), &error);
-    DEMAND_OK(fastpair_column_validate(column, 1, &error), &error);
-    fastpair_destination destination = {.bytes = bytes, .bytes_capacity = rows * ROW_BYTES};
-    DEMAND_OK(fastpair_column_decode(column, 0, rows, &destination, 1, &error), &error);
+    DEMAND_OK(fastpair_column_validate(column, &error), &error);
+    fastpair_destination destination = {
+        .struct_size = sizeof destination, .bytes = bytes, .bytes_capacity = rows * ROW_BYTES};
+    DEMAND_OK(fastpair_column_decode(column, 0, rows, &destination, &error), &error);
     DEMAND(!memcmp(bytes, data, rows * ROW_BYTES));
     fastpair_column_close(column);
     fastpair_free(NULL, image);
@@ -34,20 +36,23 @@ static void run_dictionary(const uint8_t *data, size_t size) {
     fastpair_allocator allocator = fuzz_allocator(&memory);
     fastpair_dictionary *first, *second;
     fastpair_error error;
-    fastpair_status status = fastpair_dictionary_import(data, size, &allocator, &first, &error);
+    fastpair_status status = fastpair_dictionary_open(data, size, &allocator, &first, &error);
     if (status == FASTPAIR_OK) {
-        uint8_t *exported, *again;
-        uint64_t exported_size, again_size;
-        DEMAND_OK(fastpair_dictionary_export(first, &exported, &exported_size, &error), &error);
-        DEMAND_OK(fastpair_dictionary_import(exported, exported_size, &allocator, &second, &error),
+        uint64_t exported_size = fastpair_dictionary_export_size(first), again_size;
+        uint8_t *exported = fuzz_need(exported_size), *again = fuzz_need(exported_size);
+        DEMAND_OK(
+            fastpair_dictionary_export_into(first, exported, exported_size, &exported_size, &error),
+            &error);
+        DEMAND_OK(fastpair_dictionary_open(exported, exported_size, &allocator, &second, &error),
                   &error);
-        DEMAND_OK(fastpair_dictionary_export(second, &again, &again_size, &error), &error);
+        DEMAND_OK(
+            fastpair_dictionary_export_into(second, again, exported_size, &again_size, &error),
+            &error);
         DEMAND(again_size == exported_size && !memcmp(again, exported, exported_size));
         demand_round_trip(second, data, size);
-        fastpair_free(&allocator, exported);
-        fastpair_free(&allocator, again);
-        fastpair_dictionary_free(second);
-        fastpair_dictionary_free(first);
+        free(exported), free(again);
+        fastpair_dictionary_close(second);
+        fastpair_dictionary_close(first);
     }
     DEMAND(memory.refused == 0 && memory.in_use == 0);
 }

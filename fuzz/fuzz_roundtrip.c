@@ -36,7 +36,8 @@ static table cut_rows(const uint8_t *text, size_t size, unsigned how, unsigned n
         t.offsets[++rows] = at;
     }
     if (how & 0x80) t.offsets[rows + 1] = at, rows++; /* an empty last row, or a single empty one */
-    t.view = (fastpair_rows){.rows = rows, .bytes = text, .offsets = t.offsets};
+    t.view = (fastpair_rows){
+        .struct_size = sizeof t.view, .rows = rows, .bytes = text, .offsets = t.offsets};
     if (nulls) {
         t.validity = fuzz_need(rows / 8 + 2);
         for (uint64_t i = 0; i < rows / 8 + 2; i++)
@@ -57,22 +58,27 @@ static void demand_rows(const uint8_t *image, uint64_t image_size, const fastpai
     fastpair_error error;
     fastpair_column *column;
     DEMAND_OK(fastpair_column_open(image, image_size, NULL, &column, &error), &error);
-    DEMAND_OK(fastpair_column_validate(column, 1, &error), &error);
+    DEMAND_OK(fastpair_column_validate(column, &error), &error);
     fastpair_column_info info = {.struct_size = sizeof info};
     DEMAND_OK(fastpair_column_get_info(column, &info, &error), &error);
     DEMAND(info.rows == rows->rows && info.compressed_bytes == image_size);
     uint8_t *bytes = fuzz_need(info.decoded_bytes), *validity = fuzz_need(info.rows / 8 + 1);
     uint64_t *offsets = fuzz_need((info.rows + 1) * sizeof *offsets);
-    fastpair_destination destination = {bytes, info.decoded_bytes, offsets, 64, validity, 0};
-    DEMAND_OK(fastpair_column_decode(column, 0, info.rows, &destination, 1, &error), &error);
+    fastpair_destination destination = {.struct_size = sizeof destination,
+                                        .bytes = bytes,
+                                        .bytes_capacity = info.decoded_bytes,
+                                        .offsets = offsets,
+                                        .offset_bits = 64,
+                                        .validity = validity};
+    DEMAND_OK(fastpair_column_decode(column, 0, info.rows, &destination, &error), &error);
     uint64_t nulls = 0;
     for (uint64_t row = 0; row < rows->rows; row++) {
         int null = row_is_null(rows, row);
-        uint64_t length = null ? 0 : rows->offsets[row + 1] - rows->offsets[row];
+        uint64_t length = null ? 0 : row_start(rows, row + 1) - row_start(rows, row);
         nulls += (uint64_t)null;
         DEMAND((validity[row / 8] >> (row % 8) & 1) == !null);
         DEMAND(offsets[row + 1] - offsets[row] == length);
-        DEMAND(!memcmp(bytes + offsets[row], rows->bytes + rows->offsets[row], length));
+        DEMAND(!memcmp(bytes + offsets[row], rows->bytes + row_start(rows, row), length));
     }
     DEMAND(destination.nulls == nulls && info.nulls == nulls);
     free(bytes), free(validity), free(offsets);
@@ -107,7 +113,7 @@ static void run_writer(const fastpair_rows *rows, const fastpair_compress_option
     for (uint64_t row = 0; row < rows->rows; row += step) {
         fastpair_rows part = *rows;
         part.rows = rows->rows - row < step ? rows->rows - row : step;
-        part.offsets += row;
+        part.offsets = (const uint64_t *)rows->offsets + row;
         part.validity_bit_offset += row;
         DEMAND_OK(fastpair_writer_append(writer, &part, &error), &error);
     }
@@ -131,13 +137,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     options.code_bits = bits & 0x80 ? 0 : 8 + bits % 10;
     uint64_t longest = fuzz_draw(&input, 1);
     options.max_token = longest & 0x80 ? 0 : 8u * (uint32_t)(longest % 4);
-    options.seed = fuzz_draw(&input, 1);
-    options.sample_bytes = fuzz_draw(&input, 2);
+    fastpair_expert_options expert = {.struct_size = sizeof expert};
+    options.expert = &expert;
+    expert.seed = fuzz_draw(&input, 1);
+    expert.sample_bytes = fuzz_draw(&input, 2);
     options.chunk_bytes = fuzz_draw(&input, 2);
     uint64_t shape = fuzz_draw(&input, 1);
-    options.batch_codes = batches[shape % 8];
-    options.section_alignment = alignments[shape / 8 % 4];
-    options.hot_codes = (uint32_t)fuzz_draw(&input, 2);
+    expert.batch_codes = batches[shape % 8];
+    expert.section_alignment = alignments[shape / 8 % 4];
+    expert.hot_codes = (uint32_t)fuzz_draw(&input, 2);
     unsigned how = (unsigned)fuzz_draw(&input, 1), nulls = (unsigned)fuzz_draw(&input, 1);
     uint64_t step = fuzz_draw(&input, 2) + 1;
 

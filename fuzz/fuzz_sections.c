@@ -13,8 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size > FUZZ_LARGEST_IMAGE) return 0;
     fuzz_run_image(data, size);
     if (fastpair_column_open(data, size, NULL, &column, NULL) != FASTPAIR_OK) return 0;
-    if (fastpair_column_validate(column, 1, NULL) == FASTPAIR_OK &&
-        forge_parts_open(&p, data, size)) {
+    if (fastpair_column_validate(column, NULL) == FASTPAIR_OK && forge_parts_open(&p, data, size)) {
         forge_bytes again = forge_join(&p);
         DEMAND(again.size == size && !memcmp(again.data, data, size));
         free(again.data);

@@ -32,7 +32,12 @@ static decoded decoded_create(uint64_t rows, uint64_t size) {
     d.bytes = fuzz_need(size);
     d.offsets = fuzz_need((rows + 1) * sizeof *d.offsets);
     d.validity = fuzz_need((rows + 7) / 8);
-    d.destination = (fastpair_destination){d.bytes, size, d.offsets, 64, d.validity, 0};
+    d.destination = (fastpair_destination){.struct_size = sizeof d.destination,
+                                           .bytes = d.bytes,
+                                           .bytes_capacity = size,
+                                           .offsets = d.offsets,
+                                           .offset_bits = 64,
+                                           .validity = d.validity};
     return d;
 }
 
@@ -72,7 +77,7 @@ static void run_reader(const uint8_t *data, size_t size, const fastpair_open_opt
     fastpair_source source = {stream_read, &s};
     fastpair_reader *reader;
     fastpair_error error;
-    fastpair_status status = fastpair_reader_open(&source, options, 1, &reader, &error);
+    fastpair_status status = fastpair_reader_open(&source, options, &reader, &error);
     if (status != FASTPAIR_OK) {
         DEMAND(!expected);
         return;
@@ -80,7 +85,7 @@ static void run_reader(const uint8_t *data, size_t size, const fastpair_open_opt
     uint64_t row = 0, total = 0;
     int at_end = 0;
     while (!at_end && total < LARGEST_COLUMN && row < LARGEST_COLUMN / 8) {
-        fastpair_rows rows;
+        fastpair_rows rows = {.struct_size = sizeof rows};
         status = fastpair_reader_next(reader, &rows, &at_end, &error);
         if (status != FASTPAIR_OK) {
             if (expected) fprintf(stderr, "reader: %s\n", error.message);
@@ -91,15 +96,15 @@ static void run_reader(const uint8_t *data, size_t size, const fastpair_open_opt
         if (at_end) break;
         DEMAND(!expected || rows.rows <= expected->rows - row);
         for (uint64_t i = 0; expected && i < rows.rows; i++) {
-            uint64_t length = rows.offsets[i + 1] - rows.offsets[i];
+            uint64_t length = row_start(&rows, i + 1) - row_start(&rows, i);
             uint64_t from = expected->offsets[row + i];
             DEMAND(length == expected->offsets[row + i + 1] - from);
             DEMAND(!length ||
-                   !memcmp(rows.bytes + rows.offsets[i], expected->bytes + from, length));
+                   !memcmp(rows.bytes + row_start(&rows, i), expected->bytes + from, length));
             DEMAND(row_is_null(&rows, i) == !is_valid(expected, row + i));
         }
         row += rows.rows;
-        total += rows.offsets[rows.rows] - rows.offsets[0];
+        total += row_start(&rows, rows.rows) - row_start(&rows, 0);
     }
     DEMAND(!expected || (at_end && row == expected->rows));
     fastpair_reader_close(reader);
@@ -137,7 +142,7 @@ static void probe_rows(const fastpair_column *column, const fastpair_column_info
         size <= LARGEST_COLUMN) {
         decoded some = decoded_create(count, size);
         fastpair_status status =
-            fastpair_column_decode_listed(column, listed, count, &some.destination, 1, &error);
+            fastpair_column_decode_listed(column, listed, count, &some.destination, &error);
         if (all) DEMAND_OK(status, &error);
         for (uint64_t i = 0; all && i < count; i++) {
             uint64_t from = all->offsets[listed[i]], length = all->offsets[listed[i] + 1] - from;
@@ -154,7 +159,7 @@ static void probe_rows(const fastpair_column *column, const fastpair_column_info
         size <= LARGEST_COLUMN) {
         decoded some = decoded_create(in_range, size);
         fastpair_status status =
-            fastpair_column_decode(column, first, in_range, &some.destination, 1, &error);
+            fastpair_column_decode(column, first, in_range, &some.destination, &error);
         if (all) {
             DEMAND_OK(status, &error);
             DEMAND(size == all->offsets[first + in_range] - all->offsets[first]);
@@ -208,12 +213,12 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
     DEMAND(memory.peak <=
            OPEN_FIXED + OPEN_FACTOR * (uint64_t)size + OPEN_DICTIONARY * info.dictionaries);
 
-    status = fastpair_column_validate(column, 1, &error);
+    status = fastpair_column_validate(column, &error);
     int valid = status == FASTPAIR_OK;
     DEMAND(valid || status == FASTPAIR_ERROR_CORRUPT || memory.refused);
     if (info.decoded_bytes <= LARGEST_COLUMN && info.rows <= LARGEST_COLUMN / 8) {
         decoded all = decoded_create(info.rows, info.decoded_bytes);
-        status = fastpair_column_decode(column, 0, info.rows, &all.destination, 1, &error);
+        status = fastpair_column_decode(column, 0, info.rows, &all.destination, &error);
         if (valid) {
             DEMAND_OK(status, &error);
             DEMAND(all.offsets[0] == 0 && all.offsets[info.rows] == info.decoded_bytes);
@@ -229,7 +234,7 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
         fastpair_column *again;
         if (valid && fastpair_column_open(data, size, &portable, &again, &error) == FASTPAIR_OK) {
             decoded other = decoded_create(info.rows, info.decoded_bytes);
-            DEMAND_OK(fastpair_column_decode(again, 0, info.rows, &other.destination, 1, &error),
+            DEMAND_OK(fastpair_column_decode(again, 0, info.rows, &other.destination, &error),
                       &error);
             DEMAND(!memcmp(all.bytes, other.bytes, all.size));
             decoded_free(&other);

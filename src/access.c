@@ -1,57 +1,29 @@
-/* access.c - decoding ranges of rows. In: an open column and a range. Out: bytes, offsets and validity in the
- * caller's memory, of exactly the size needed.
+/* access.c - decoding ranges of rows. In: an open column and a range. Out: bytes, offsets and
+ * validity in the caller's memory, of exactly the size needed.
  *
- * The trick: where every row and every batch goes is known before anything is decoded, so the output is cut into
- * windows that threads fill on their own, each a function of its number alone. Section checksums are not verified
- * here, for speed: fastpair_column_validate does that, and so does the streaming reader. What the sections hold is
- * not trusted all the same: sizes are compared with the headers', and nothing is written outside its window.
- * Refuses ranges outside the column and destinations that are too small. */
+ * The trick: where every row and every batch goes is known before anything is decoded. So the
+ * output is cut into windows that threads fill on their own, each a function of its number alone.
+ * For speed no section checksum is verified; fastpair_column_validate and the streaming reader do
+ * that. Sections are not trusted all the same: their sizes are compared with the headers, and
+ * nothing is written outside its window. Refuses ranges outside the column and destinations that
+ * are too small. */
 #include "access.h"
 
+#include "options.h"
 #include "threads.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
 
-/* Output bytes of one task: large beside a batch (at most 16 KiB) that its ends may be moved by, and so that there are
- * tasks for many threads. Each window costs, as its last 4 KiB are decoded aside and copied: 128 KiB instead of 1 MiB took
- * 5 to 8 % of one thread's rate. The number of threads has no say in it, or what is found wrong with a file would depend
- * on it. */
+/* Output bytes of one task. Large windows are faster, since the last 4 KiB of each are decoded
+ * aside and copied; small ones give many threads something to do. A window is large beside a batch
+ * (at most 16 KiB), by which its ends may be moved. The number of threads has no say, or the fault
+ * found in a file would depend on it. */
 #define LEAST_WINDOW   (128u << 10)
 #define LARGEST_WINDOW (1u << 20)
 #define WINDOWS        32u
 /* Rows of one task: a multiple of 8, so that no two tasks write the same byte of validity. */
 #define WINDOW_ROWS (64u << 10)
-
-/* ---------------------------------------------------------------- parallel work with one error */
-
-typedef struct guarded {
-    fastpair_status (*task)(void *context, uint64_t i, fastpair_error *error);
-    void *context;
-    _Atomic uint64_t first_failed;
-} guarded;
-
-static void run_guarded(void *context, uint64_t i) {
-    guarded *work = context;
-    if (i > atomic_load_explicit(&work->first_failed, memory_order_relaxed)) return;
-    if (work->task(work->context, i, NULL) == FASTPAIR_OK) return;
-    uint64_t seen = atomic_load(&work->first_failed);
-    while (i < seen && !atomic_compare_exchange_weak(&work->first_failed, &seen, i)) {}
-}
-
-fastpair_status fp_run_tasks(uint32_t threads, uint64_t count,
-                             fastpair_status (*task)(void *context, uint64_t i,
-                                                     fastpair_error *error),
-                             void *context, fastpair_error *error) {
-    guarded work = {task, context, UINT64_MAX};
-    fp_parallel(threads ? threads : 1, count, run_guarded, &work);
-    uint64_t failed = atomic_load(&work.first_failed);
-    if (failed == UINT64_MAX) return FASTPAIR_OK;
-    fastpair_status status = task(context, failed, error);
-    if (status) return status;
-    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, FASTPAIR_NO_POSITION,
-                   "the compressed image was changed by others while it was read");
-}
 
 /* ---------------------------------------------------------------- rows and their places */
 
@@ -70,13 +42,8 @@ static fastpair_status row_start(const fastpair_column *column, uint64_t row, ui
 
 static fastpair_status range_starts(const fastpair_column *column, uint64_t first, uint64_t count,
                                     uint64_t *begin, uint64_t *end, fastpair_error *error) {
-    uint64_t rows = column->totals.rows;
-    if (first > rows || count > rows - first)
-        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, first,
-                       "rows %" PRIu64 " .. + %" PRIu64 " are not in the column, which has %" PRIu64
-                       " rows",
-                       first, count, rows);
-    fastpair_status status = row_start(column, first, begin, error);
+    fastpair_status status = fp_column_check_range(column, first, count, error);
+    if (!status) status = row_start(column, first, begin, error);
     if (!status) status = row_start(column, first + count, end, error);
     if (!status && *end < *begin) {
         fp_chunk_view view = fp_column_chunk(column, fp_column_find_chunk(column, first));
@@ -100,6 +67,9 @@ fastpair_status fastpair_column_rows_size(const fastpair_column *column, uint64_
 
 fastpair_status fp_check_destination(const fastpair_destination *destination, uint64_t bytes,
                                      fastpair_error *error) {
+    fastpair_status status =
+        fp_struct_check("destination", destination, sizeof *destination, error);
+    if (status) return status;
     if (destination->offset_bits != 0 && destination->offset_bits != 32 &&
         destination->offset_bits != 64)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
@@ -131,7 +101,7 @@ void fp_put_offset(const fastpair_destination *destination, uint64_t i, uint64_t
         fp_store32((uint8_t *)destination->offsets + i * 4, (uint32_t)offset);
 }
 
-/* Writes `count` offsets from index `first` on; `base` is what is taken off each start, modulo 2^64. */
+/* Writes `count` offsets from index `first` on: starts[i] - base, modulo 2^64. */
 static void put_offsets(const fastpair_destination *destination, uint64_t first,
                         const uint64_t *starts, uint32_t count, uint64_t base) {
     if (destination->offset_bits == 64) {
@@ -156,8 +126,9 @@ typedef struct range_job {
     _Atomic uint64_t nulls;
 } range_job;
 
-/* Tasks 0 .. byte_tasks: the bytes of one window. A cut inside a chunk moves forward to the next batch start, which
- * depends on the cut alone, so neighbours agree on it, and by less than a window, so slices never overlap. */
+/* Decodes the bytes of one window. A cut inside a chunk moves forward to the next batch start. That
+ * depends on the cut alone, so neighbouring windows agree on it, and is less than a window away, so
+ * windows never overlap. */
 static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_error *error) {
     const fastpair_column *column = job->column;
     uint64_t window_begin = job->begin + i * job->window;
@@ -185,7 +156,7 @@ static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_
             status = fp_chunk_next_batch(&view, from, &from, error);
         if (!status && window_end - base < size && window_end < job->end)
             status = fp_chunk_next_batch(&view, to, &to, error);
-        /* The last cut may have moved behind the end of the range. */
+        /* The last cut may have moved past the end of the range. */
         if (base + to > job->end) to = job->end - base;
         if (!status && from < to)
             status = fp_chunk_decode_bytes(&view, from, to,
@@ -196,14 +167,12 @@ static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_
     return FASTPAIR_OK;
 }
 
-/* Offsets, validity and nulls of rows first .. first + count of one chunk; `index` is the first one's place in the
+/* Offsets of rows first .. first + count of one chunk; `index` is the place of the first in the
  * destination. */
-static fastpair_status decode_rows(const range_job *job, const fp_chunk_view *view, uint64_t first,
-                                   uint64_t count, uint64_t index, uint64_t *nulls,
-                                   fastpair_error *error) {
+static fastpair_status decode_offsets(const range_job *job, const fp_chunk_view *view,
+                                      uint64_t first, uint64_t count, uint64_t index,
+                                      fastpair_error *error) {
     const fastpair_destination *destination = job->destination;
-    *nulls += fp_chunk_validity(view, first, count, destination->validity, index);
-    if (!destination->offset_bits) return FASTPAIR_OK;
     uint64_t base = job->begin - job->column->first_byte[view->number];
     for (uint64_t row = first; row < first + count;) {
         uint64_t starts[FP_LENGTH_BLOCK + 1];
@@ -231,7 +200,10 @@ static fastpair_status decode_row_window(range_job *job, uint64_t i, fastpair_er
         uint64_t row = job->first + index - column->first_row[number],
                  take = view.chunk->rows - row;
         if (take > end - index) take = end - index;
-        fastpair_status status = decode_rows(job, &view, row, take, index, &nulls, error);
+        nulls += fp_chunk_validity(&view, row, take, job->destination->validity, index);
+        fastpair_status status = FASTPAIR_OK;
+        if (job->destination->offset_bits)
+            status = decode_offsets(job, &view, row, take, index, error);
         if (status) return status;
         index += take;
         number++;
@@ -251,22 +223,22 @@ static uint64_t window_of(uint64_t bytes) {
     return share < LEAST_WINDOW ? LEAST_WINDOW : share > LARGEST_WINDOW ? LARGEST_WINDOW : share;
 }
 
-/* Whether each thread's share is FP_BULK_CODES or more, if tokens are as long as in the whole column. */
+/* Whether each thread's share is FP_BULK_CODES or more, at the mean token length of the column. */
 static int is_bulk(const fp_footer *totals, uint64_t bytes, uint32_t threads) {
     if (!totals->decoded_bytes) return 0;
     double codes = (double)bytes * (double)totals->codes / (double)totals->decoded_bytes;
-    return codes >= (double)FP_BULK_CODES * (threads ? threads : 1);
+    return codes >= (double)FP_BULK_CODES * threads;
 }
 
 fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t first,
                                        uint64_t count, fastpair_destination *destination,
-                                       uint32_t threads, fastpair_error *error) {
+                                       fastpair_error *error) {
     if (!column || !destination)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_decode: column and destination must not be NULL");
     range_job job = {.column = column, .destination = destination, .first = first, .count = count};
-    fastpair_status status = fp_check_threads(threads, error);
-    if (!status) status = range_starts(column, first, count, &job.begin, &job.end, error);
+    uint32_t threads = column->settings.threads;
+    fastpair_status status = range_starts(column, first, count, &job.begin, &job.end, error);
     if (!status) status = fp_check_destination(destination, job.end - job.begin, error);
     if (status) return status;
     uint64_t bytes = job.end - job.begin;

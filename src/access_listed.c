@@ -1,13 +1,15 @@
-/* access_listed.c - decoding single rows and lists of rows. In: an open column and row numbers in any order. Out: those
- * rows, in the order asked for.
+/* access_listed.c - decoding single rows and lists of rows. In: an open column and row numbers in
+ * any order. Out: the listed rows, in the order of the list.
  *
- * The trick: lengths alone tell where every row goes, so a list is cut into pieces that are measured first and decoded
- * afterwards, each on its own. Rows that follow each other are decoded together, and the last decoded batch and
- * block of row starts are kept, so an ascending list decodes nothing twice within a piece. Refuses rows outside the
- * column; checks sections as access.c does. */
+ * The trick: lengths alone tell where every row goes. So a list is cut into pieces, all pieces
+ * are measured, and then each is decoded on its own. Rows that follow each other are decoded
+ * together. The last decoded batch and the last block of row starts are kept, so an ascending
+ * list decodes nothing twice within a piece. Refuses rows outside the column; checks sections
+ * as access.c does. */
 #include "access.h"
 
 #include "lengths.h"
+#include "threads.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -15,7 +17,7 @@
 /* Rows of one task: a multiple of 8, so that no two tasks write the same byte of validity. */
 #define PIECE_ROWS 4096u
 
-/* Where we are in the column: the chunk and the block of row starts that the last row was in. */
+/* A place in the column: the chunk and the block of row starts that the last row was in. */
 typedef struct cursor {
     const fastpair_column *column;
     fp_chunk_view view;
@@ -24,7 +26,7 @@ typedef struct cursor {
     uint64_t starts[FP_LENGTH_BLOCK + 1];
 } cursor;
 
-static void cursor_init(cursor *at, const fastpair_column *column) {
+static void cursor_start(cursor *at, const fastpair_column *column) {
     at->column = column;
     at->first_row = at->end_row = 0;
     at->block = UINT64_MAX;
@@ -46,7 +48,8 @@ static fastpair_status find_row(cursor *at, uint64_t row, fastpair_error *error)
     return FASTPAIR_OK;
 }
 
-/* The chunk bytes of a row. `next` is the row wanted after it: only if both share a block is the block worth it. */
+/* The chunk bytes of a row. `next` is the row wanted afterwards: the whole block of row starts is
+ * read only if both rows share it. */
 static fastpair_status find_bytes(cursor *at, uint64_t row, uint64_t next, uint64_t *from,
                                   uint64_t *to, fastpair_error *error) {
     fastpair_status status = find_row(at, row, error);
@@ -73,7 +76,7 @@ fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_decode_row: column, size and bytes must not be NULL");
     cursor at;
-    cursor_init(&at, column);
+    cursor_start(&at, column);
     uint64_t from, to;
     fastpair_status status = find_row(&at, row, error);
     if (!status) status = fp_chunk_row(&at.view, row - at.first_row, &from, &to, error);
@@ -94,7 +97,7 @@ fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64
 static fastpair_status measure_rows(const fastpair_column *column, const uint64_t *rows,
                                     uint64_t count, uint64_t *bytes, fastpair_error *error) {
     cursor at;
-    cursor_init(&at, column);
+    cursor_start(&at, column);
     uint64_t sum = 0;
     for (uint64_t i = 0; i < count; i++) {
         fastpair_status status = find_row(&at, rows[i], error);
@@ -131,8 +134,7 @@ typedef struct list_job {
     const fastpair_destination *destination;
     const uint64_t *rows;
     uint64_t count;
-    uint64_t
-        *ends; /* of each piece: its bytes, then, summed up, where it ends in the destination */
+    uint64_t *ends; /* of each piece: first its bytes, then where it ends in the destination */
     _Atomic uint64_t nulls;
 } list_job;
 
@@ -154,13 +156,13 @@ static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_erro
     uint64_t place = piece ? job->ends[piece - 1] : 0, end = job->ends[piece];
     cursor at;
     fp_batch_cache cache;
-    cursor_init(&at, job->column);
+    cursor_start(&at, job->column);
     fp_batch_cache_empty(&cache);
     if (destination->validity)
         memset(destination->validity + first / 8, 0, (size_t)((count + 7) / 8));
 
-    /* Bytes waiting_from .. waiting_to of chunk `waiting`, found to follow each other but not decoded yet; they go to
-     * just before `place`. */
+    /* Bytes waiting_from .. waiting_to of chunk `waiting` are found to follow each other but are
+     * not decoded yet; they end at `place`. */
     fp_chunk_view waiting = {0};
     uint64_t waiting_from = 0, waiting_to = 0;
     fastpair_status status;
@@ -178,7 +180,7 @@ static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_erro
             waiting_from = from;
         }
         waiting_to = to;
-        if (to - from > end - place) /* measured otherwise a moment ago: others change the image */
+        if (to - from > end - place) /* it was shorter when measured: others change the image */
             return fp_chunk_fault(&at.view, FP_SECTION_LENGTHS, 0,
                                   "row lengths changed while being read", error);
         fp_put_offset(destination, i, place);
@@ -198,22 +200,22 @@ static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_erro
 
 fastpair_status fastpair_column_decode_listed(const fastpair_column *column, const uint64_t *rows,
                                               uint64_t count, fastpair_destination *destination,
-                                              uint32_t threads, fastpair_error *error) {
+                                              fastpair_error *error) {
     if (!column || !destination || (!rows && count))
         return fp_fail(
             error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
             "fastpair_column_decode_listed: column, rows and destination must not be NULL");
-    fastpair_status status = fp_check_threads(threads, error);
-    if (status) return status;
+    const uint32_t threads = column->settings.threads;
+    const fastpair_allocator *allocator = &column->settings.allocator;
     uint64_t pieces = count / PIECE_ROWS + (count % PIECE_ROWS != 0), bytes = 0, only_end;
     list_job job = {.column = column,
                     .destination = destination,
                     .rows = rows,
                     .count = count,
                     .ends = &only_end};
-    if (pieces > 1 && !(job.ends = fp_allocate(&column->allocator, pieces, sizeof *job.ends)))
+    if (pieces > 1 && !(job.ends = fp_allocate(allocator, pieces, sizeof *job.ends)))
         return fp_fail_memory(error, pieces * sizeof *job.ends);
-    status = fp_run_tasks(threads, pieces, measure_piece, &job, error);
+    fastpair_status status = fp_run_tasks(threads, pieces, measure_piece, &job, error);
     for (uint64_t i = 0; i < pieces && !status; i++) {
         if (__builtin_add_overflow(bytes, job.ends[i], &bytes))
             status = fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
@@ -222,7 +224,7 @@ fastpair_status fastpair_column_decode_listed(const fastpair_column *column, con
     }
     if (!status) status = fp_check_destination(destination, bytes, error);
     if (!status) status = fp_run_tasks(threads, pieces, decode_piece, &job, error);
-    if (job.ends != &only_end) fp_release(&column->allocator, job.ends);
+    if (job.ends != &only_end) fp_release(allocator, job.ends);
     if (status) return status;
     fp_put_offset(destination, count, bytes);
     destination->nulls = job.nulls;

@@ -1,16 +1,19 @@
-/* auto.c - choosing a codec. In: a sample. Out: a codec with its parameters. Each candidate is trained on three quarters
- * of the sample and judged on the rest, so that a dictionary is not credited for what it has learned by heart. The rule is
- * the one fastpair.h states for each goal; sizes and rates are estimates for the whole column. */
-#include "model.h"
+/* auto.c - choosing a codec. In: rows. Out: a codec with its parameters, and a sample to train it
+ * on. The trick: each candidate is trained on three quarters of a sample and judged on the rest. So
+ * no dictionary is credited for what it has learned by heart. The rule is the one fastpair.h states
+ * for each goal; sizes and rates are estimates for the whole column. Refuses nothing. */
+#include "auto.h"
+
 #include "pack.h"
+#include "parse.h"
 #include "sidecar.h"
 
-/* What training an automatic choice may look at, in all. */
-#define AUTO_SAMPLE (8u << 20)
-/* For a stream nobody knows the length; a dictionary is then spread over this much. */
-#define AUTO_UNKNOWN_COLUMN (256u << 20)
-/* "balanced" gives up at most this much size for speed. */
-#define AUTO_BALANCED_SIZE 1.25
+/* Bytes that candidates are compared on. */
+#define COMPARED_BYTES (8u << 20)
+/* The length of a stream is unknown; a dictionary is then spread over this much. */
+#define UNKNOWN_COLUMN_BYTES (256u << 20)
+/* "balanced" accepts a size of at most this many times the smallest, for speed. */
+#define BALANCED_SIZE 1.25
 
 static const fp_codec_choice candidates[] = {
     {FASTPAIR_CODEC_ONPAIR, 16, 16},
@@ -20,111 +23,130 @@ static const fp_codec_choice candidates[] = {
 };
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
 
+/* A sample in two parts: pieces before `train_pieces` to train on, the others to judge by. */
+typedef struct codec_contest {
+    const fp_sample *sample;
+    const uint64_t *offsets; /* of all pieces */
+    uint64_t train_pieces;
+    uint64_t column_bytes;
+    const fp_settings *settings;
+    uint16_t *ids; /* room for the sample's */
+} codec_contest;
+
 typedef struct estimate {
-    double size; /* bytes for the whole column */
+    double size; /* bytes of the whole column */
     double rate; /* decoded GB/s on a Hopper GPU */
 } estimate;
 
-/* The decode rate to expect, from measurements on an H200 (docs/format.md does not depend on it): codes per nanosecond
- * by what the dictionary costs to look up, under the ceiling of reading codes and writing bytes at 86 % of 4.2 TB/s. */
+/* The decode rate to expect: codes per nanosecond by what the dictionary costs to look up, but no
+ * more than reading codes and writing bytes takes at 86 % of 4.2 TB/s. Measured on an H200;
+ * docs/lab/training.md has the table. */
 static double estimate_rate(fp_codec_choice choice, double mean_token, double ratio) {
     double codes = choice.code_bits > 14   ? 250 /* most of the dictionary in L2 */
                    : choice.max_token > 8  ? 500 /* 16-byte tokens in shared memory */
                    : choice.code_bits > 12 ? 560 /* 8-byte tokens, up to 128 KiB of them */
                                            : 640;
-    double pipe = codes * mean_token, memory = 0.86 * 4200 / (1 + 1 / ratio);
-    return pipe < memory ? pipe : memory;
+    double lookups = codes * mean_token, memory = 0.86 * 4200 / (1 + 1 / ratio);
+    return lookups < memory ? lookups : memory;
 }
 
-static fastpair_status estimate_candidate(const fp_sample *sample, uint64_t train_pieces,
-                                          uint64_t column_bytes, fp_codec_choice choice,
-                                          const fp_settings *settings, uint64_t *offsets,
-                                          uint16_t *ids, estimate *result, fastpair_error *error) {
+static fastpair_status estimate_candidate(const codec_contest *contest, fp_codec_choice choice,
+                                          estimate *result, fastpair_error *error) {
+    const fp_sample *sample = contest->sample;
+    const uint64_t *offsets = contest->offsets, train_pieces = contest->train_pieces;
     fp_sample part = *sample;
     part.pieces = train_pieces;
     part.size = offsets[train_pieces];
     fastpair_dictionary *model;
-    fastpair_status status = fp_model_train(
-        &part, choice, fp_reserves_hot(settings->hot_codes, choice.code_bits, choice.max_token),
-        settings->seed, &settings->allocator, &model, error);
+    fastpair_status status = fp_model_train(&part, choice, contest->settings, &model, error);
     if (status) return status;
-    uint64_t held_out = sample->pieces - train_pieces;
     uint64_t bytes = offsets[sample->pieces] - offsets[train_pieces];
-    uint64_t codes =
-        fp_parse_rows(model->matcher, sample->bytes, offsets + train_pieces, held_out, ids);
-    uint64_t dictionary = 0;
-    for (uint32_t id = 0; id < model->tokens.count; id++) dictionary += model->tokens.lengths[id];
-    fastpair_dictionary_free(model);
+    uint64_t codes = fp_parse_rows(model->matcher, sample->bytes, offsets + train_pieces,
+                                   sample->pieces - train_pieces, contest->ids);
+    uint64_t token_bytes = fp_model_token_bytes(model);
+    fp_model_close(model);
     double coded = (double)(fp_packed_size(codes, choice.code_bits) +
-                            fp_sidecar_size(codes, settings->batch_codes));
-    result->size = coded * (double)column_bytes / (double)bytes + (double)dictionary;
-    result->rate =
-        estimate_rate(choice, (double)bytes / (double)codes, (double)column_bytes / result->size);
+                            fp_sidecar_size(codes, contest->settings->batch_codes));
+    double column = (double)contest->column_bytes;
+    result->size = coded * column / (double)bytes + (double)token_bytes;
+    result->rate = estimate_rate(choice, (double)bytes / (double)codes, column / result->size);
     return FASTPAIR_OK;
 }
 
-static fp_codec_choice pick(const estimate *estimates, fastpair_goal goal, double raw) {
+static fp_codec_choice pick(const estimate *estimates, fastpair_goal goal, double column_bytes) {
     unsigned smallest = 0, best = 0;
     for (unsigned i = 1; i < CANDIDATES; i++)
         if (estimates[i].size < estimates[smallest].size) smallest = i;
     if (goal == FASTPAIR_GOAL_RATIO) return candidates[smallest];
     double limit =
-        goal == FASTPAIR_GOAL_SPEED ? raw : estimates[smallest].size * AUTO_BALANCED_SIZE;
+        goal == FASTPAIR_GOAL_SPEED ? column_bytes : estimates[smallest].size * BALANCED_SIZE;
     best = smallest;
     for (unsigned i = 0; i < CANDIDATES; i++)
         if (estimates[i].size <= limit && estimates[i].rate > estimates[best].rate) best = i;
     return candidates[best];
 }
 
-fastpair_status fp_auto_choose(const fp_sample *sample, const fp_settings *settings,
-                               uint64_t column_bytes, fp_codec_choice *choice,
-                               fastpair_error *error) {
-    *choice = candidates[1];
-    if (!column_bytes) column_bytes = AUTO_UNKNOWN_COLUMN;
+/* Chooses a codec for the sample by settings->goal. */
+static fastpair_status choose_codec(const fp_sample *sample, const fp_settings *settings,
+                                    uint64_t column_bytes, fp_codec_choice *choice,
+                                    fastpair_error *error) {
     const fastpair_allocator *allocator = &settings->allocator;
-    uint64_t *offsets = fp_allocate(allocator, sample->pieces + 1, sizeof *offsets);
+    uint64_t *offsets = fp_sample_offsets(sample, allocator);
     uint16_t *ids = fp_allocate(allocator, sample->size, sizeof *ids);
+    codec_contest contest = {.sample = sample,
+                             .offsets = offsets,
+                             .column_bytes = column_bytes ? column_bytes : UNKNOWN_COLUMN_BYTES,
+                             .settings = settings,
+                             .ids = ids};
     fastpair_status status = FASTPAIR_OK;
+    *choice = candidates[1];
     if (!offsets || !ids) {
         status = fp_fail_memory(error, sample->size * sizeof *ids);
     } else {
-        uint64_t train_pieces = 0;
-        offsets[0] = 0;
-        for (uint64_t i = 0; i < sample->pieces; i++) {
-            offsets[i + 1] = offsets[i] + sample->lengths[i];
-            if (offsets[i + 1] <= sample->size / 4 * 3) train_pieces = i + 1;
-        }
+        while (contest.train_pieces < sample->pieces &&
+               offsets[contest.train_pieces + 1] <= sample->size / 4 * 3)
+            contest.train_pieces++;
         estimate estimates[CANDIDATES];
         /* One piece, or none, leaves nothing to judge by: keep the 12-bit default. */
-        int judge = train_pieces > 0 && train_pieces < sample->pieces;
-        for (unsigned i = 0; i < CANDIDATES && judge && !status; i++)
-            status = estimate_candidate(sample, train_pieces, column_bytes, candidates[i], settings,
-                                        offsets, ids, &estimates[i], error);
-        if (judge && !status) *choice = pick(estimates, settings->goal, (double)column_bytes);
+        int can_judge = contest.train_pieces > 0 && contest.train_pieces < sample->pieces;
+        for (unsigned i = 0; i < CANDIDATES && can_judge && !status; i++)
+            status = estimate_candidate(&contest, candidates[i], &estimates[i], error);
+        if (can_judge && !status)
+            *choice = pick(estimates, settings->goal, (double)contest.column_bytes);
     }
     fp_release(allocator, offsets);
     fp_release(allocator, ids);
     return status;
 }
 
-fastpair_status fp_sample_for(const fastpair_rows *rows, const fp_settings *settings,
-                              uint64_t column_bytes, fp_sample *sample, fp_codec_choice *choice,
-                              fastpair_error *error) {
+fastpair_status fp_auto_sample(const fastpair_rows *rows, const fp_settings *settings,
+                               uint64_t column_bytes, fp_sample *sample, fp_codec_choice *choice,
+                               fastpair_error *error) {
     const fastpair_allocator *allocator = &settings->allocator;
+    const uint64_t seed = settings->seed, wanted = settings->sample_bytes;
     fastpair_status status;
     fp_codec_choice chosen = settings->choice;
     if (chosen.codec == FASTPAIR_CODEC_AUTO) {
-        uint64_t cap = settings->sample_bytes && settings->sample_bytes < AUTO_SAMPLE
-                           ? settings->sample_bytes
-                           : AUTO_SAMPLE;
-        if ((status = fp_sample_draw(rows, cap, settings->seed, allocator, sample, error)))
-            return status;
-        status = fp_auto_choose(sample, settings, column_bytes, &chosen, error);
-        fp_sample_free(sample, allocator);
+        uint64_t cap = wanted && wanted < COMPARED_BYTES ? wanted : COMPARED_BYTES;
+        if ((status = fp_sample_open(rows, cap, seed, allocator, sample, error))) return status;
+        status = choose_codec(sample, settings, column_bytes, &chosen, error);
+        fp_sample_close(sample, allocator);
         if (status) return status;
     }
     *choice = chosen;
-    uint64_t cap = settings->sample_bytes ? settings->sample_bytes
-                                          : fp_sample_default(chosen.codec, chosen.code_bits);
-    return fp_sample_draw(rows, cap, settings->seed, allocator, sample, error);
+    uint64_t cap = wanted ? wanted : fp_sample_default(chosen.codec, chosen.code_bits);
+    return fp_sample_open(rows, cap, seed, allocator, sample, error);
+}
+
+fastpair_status fp_auto_train(const fastpair_rows *rows, fp_settings *settings,
+                              uint64_t column_bytes, fastpair_dictionary **model,
+                              fastpair_error *error) {
+    fp_sample sample;
+    *model = NULL;
+    fastpair_status status =
+        fp_auto_sample(rows, settings, column_bytes, &sample, &settings->choice, error);
+    if (status) return status;
+    status = fp_model_train(&sample, settings->choice, settings, model, error);
+    fp_sample_close(&sample, &settings->allocator);
+    return status;
 }

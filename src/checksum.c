@@ -1,5 +1,5 @@
-/* checksum.c - XXH3 of sections and headers. The one use of xxHash, compiled in, so that the library has no
- * run-time dependency. */
+/* checksum.c - XXH3 of sections and headers. The one use of xxHash, compiled in, so that the
+ * library has no run-time dependency. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,8 +1,10 @@
-/* chunk.c - chunk headers. In: the numbers of a chunk, or 320 untrusted bytes. Out: the header, or the numbers.
+/* chunk.c - chunk headers. In: the numbers of a chunk, or 320 untrusted bytes. Out: the header, or
+ * the numbers.
  *
- * The trick: all sizes and offsets of a chunk follow from a few counts, so a reader computes them and compares
- * instead of trusting them. What passes here bounds everything a decoder does with the chunk. Refuses every header
- * that breaks a rule of docs/format.md which the header alone can show. */
+ * The trick: all sizes and offsets of a chunk follow from a few counts, so a reader computes and
+ * compares them instead of trusting them. A header that passes bounds everything a decoder does
+ * with the chunk. Refuses every header that breaks a rule of docs/format.md which the header alone
+ * can show. */
 #include "chunk.h"
 
 #include "pack.h"
@@ -74,7 +76,8 @@ void fp_chunk_write_header(const fp_chunk *chunk, uint8_t *header) {
         return (text);                                                                             \
     }
 
-/* The fields that every chunk has. Each function here returns what is wrong, with *where in the header, or NULL. */
+/* The fields that every chunk has. Each function below returns what is wrong and sets *where, the
+ * offset in the header; or NULL. */
 static const char *common_fault(const uint8_t *header, const fp_chunk *chunk, uint32_t *where) {
     static const uint8_t zero[12];
     FAULT(AT_KIND, fp_load32(header + AT_KIND) != FP_KIND_CHUNK, "this is no chunk block");
@@ -121,7 +124,8 @@ static const char *coded_fault(const fp_chunk *chunk, uint64_t dictionaries, uin
           "the group size does not follow from the batch size");
     uint64_t codes = 0, bytes = 0;
     for (uint32_t i = 0; i < 16; i++) {
-        /* Every token has a byte, so no count passes the decoded size, which is below 2^32: the sums fit. */
+        /* Every token has a byte, so no count passes the decoded size, which is below 2^32: the
+         * sums fit. */
         FAULT(AT_BY_LENGTH + i * 8, chunk->by_length[i] > chunk->decoded_bytes,
               "there are more codes of a length than decoded bytes");
         codes += chunk->by_length[i];
@@ -154,7 +158,8 @@ static const char *section_fault(const fp_chunk *chunk, uint32_t alignment, uint
     for (uint32_t i = 0; i < FP_SECTIONS; i++)
         FAULT(AT_SECTIONS + i * SECTION_ENTRY + 8, chunk->sections[i].size != expected[i],
               "a section's size does not follow from the counts");
-    /* How wide the packed lengths are only the section tells; they take at most 4 bytes a row. */
+    /* Only the section itself tells how wide packed lengths are; they take at most 4 bytes per
+     * row. */
     FAULT(AT_SECTIONS + FP_SECTION_LENGTHS * SECTION_ENTRY + 8,
           lengths % 4 || lengths < blocks * FP_LENGTH_ENTRY ||
               lengths > blocks * FP_LENGTH_ENTRY + chunk->rows * 4,
@@ -176,9 +181,9 @@ static const char *section_fault(const fp_chunk *chunk, uint32_t alignment, uint
 }
 #undef FAULT
 
-fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position, uint32_t alignment,
-                                     const uint32_t *code_bits_of, uint64_t dictionaries,
-                                     fp_chunk *chunk, fastpair_error *error) {
+fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position,
+                                     const fp_chunk_context *before, fp_chunk *chunk,
+                                     fastpair_error *error) {
     *chunk = (fp_chunk){.position = position,
                         .block_bytes = fp_load64(header + AT_BLOCK_SIZE),
                         .coded = header[AT_ENCODING] == 1,
@@ -200,11 +205,11 @@ fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position, u
     uint32_t where = 0;
     const char *fault = common_fault(header, chunk, &where);
     if (!fault)
-        fault =
-            chunk->coded ? coded_fault(chunk, dictionaries, &where) : stored_fault(chunk, &where);
+        fault = chunk->coded ? coded_fault(chunk, before->dictionaries, &where)
+                             : stored_fault(chunk, &where);
     if (!fault)
-        fault = section_fault(chunk, alignment, chunk->coded ? code_bits_of[chunk->dictionary] : 0,
-                              &where);
+        fault = section_fault(chunk, before->alignment,
+                              chunk->coded ? before->code_bits_of[chunk->dictionary] : 0, &where);
     if (!fault) return FASTPAIR_OK;
     return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + where,
                    "chunk at offset %" PRIu64 ": %s", position, fault);

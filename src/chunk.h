@@ -36,12 +36,19 @@ void fp_chunk_layout(fp_chunk *chunk, uint32_t alignment);
 /* Writes the 320-byte header with its checksum. */
 void fp_chunk_write_header(const fp_chunk *chunk, uint8_t *header);
 
-/* Parses a header from untrusted bytes, with every check of docs/format.md that needs the header alone: section
- * layout, counts that add up, sizes that follow from the counts. `code_bits_of` gives a dictionary's code width
- * (index below `dictionaries`). Sections themselves are not read, and need not be in memory. */
-fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position, uint32_t alignment,
-                                     const uint32_t *code_bits_of, uint64_t dictionaries,
-                                     fp_chunk *chunk, fastpair_error *error);
+/* What comes before a chunk in its file. */
+typedef struct fp_chunk_context {
+    uint32_t alignment;
+    const uint32_t *code_bits_of; /* of each dictionary */
+    uint64_t dictionaries;
+} fp_chunk_context;
+
+/* Parses a header from untrusted bytes at file offset `position`, with every check of
+ * docs/format.md that needs the header alone: section layout, counts that add up, sizes that follow
+ * from the counts. Sections themselves are not read, and need not be in memory. */
+fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position,
+                                     const fp_chunk_context *before, fp_chunk *chunk,
+                                     fastpair_error *error);
 
 /* Pointer to a section, given the block's first byte. */
 static inline const uint8_t *fp_chunk_section(const fp_chunk *chunk, const uint8_t *block,

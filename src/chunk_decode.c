@@ -1,21 +1,15 @@
-/* chunk_decode.c - from one chunk's sections to bytes, row starts and nulls. In: a header that passed its checks, and
- * sections that may hold anything. Out: exactly the slice asked for.
+/* chunk_decode.c - from one chunk's sections to bytes, row starts and nulls. In: a header that
+ * passed its checks, and sections that may hold anything. Out: exactly the slice asked for.
  *
- * The trick: the sidecar says where every batch's bytes begin, so any slice is a few whole batches decoded in place
- * and at most one cut batch at each end, decoded aside and copied. Refuses sidecars and lengths that contradict what
- * the codes decode to or each other. */
+ * The trick: the sidecar says where every batch's bytes begin. So any slice is some whole batches,
+ * decoded in place, and at most one cut batch at each end, decoded aside and copied. Refuses
+ * sidecars and lengths that contradict each other or what the codes decode to. */
 #include "chunk_decode.h"
 
 #include "lengths.h"
 #include "sidecar.h"
 
 #include <inttypes.h>
-
-int fp_all_zero(const uint8_t *bytes, uint64_t size) {
-    uint8_t seen = 0;
-    for (uint64_t i = 0; i < size; i++) seen |= bytes[i];
-    return !seen;
-}
 
 fastpair_status fp_chunk_fault(const fp_chunk_view *view, int section, uint64_t offset,
                                const char *what, fastpair_error *error) {
@@ -58,8 +52,9 @@ static uint64_t batch_start(const sidecar *s, uint64_t batch) {
                                : fp_sidecar_position(s->section, s->batches, s->group, batch);
 }
 
-/* The last batch that begins at or before `position`, or batch 0. In any section whatever, the result k has
- * start(k) <= position unless k is 0, and start(k + 1) > position unless k is the last: both were looked at. */
+/* The last batch that begins at or before `position`, or batch 0. Whatever the section holds, the
+ * result k has start(k) <= position unless k is 0, and start(k + 1) > position unless k is the last
+ * batch: the search has looked at both. */
 static uint64_t find_batch(const sidecar *s, uint64_t position) {
     uint64_t low = 0, high = s->batches;
     while (high - low > 1) {
@@ -84,8 +79,12 @@ static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first,
     const fp_section *codes = &chunk->sections[FP_SECTION_CODES];
     uint64_t begin = first * chunk->batch_codes, end = last * chunk->batch_codes;
     if (end > chunk->codes) end = chunk->codes;
-    if (fp_decode_codes(view->decoder, view->bulk, view->block + codes->offset, codes->size, begin,
-                        end - begin, out, size) != size)
+    const fp_decoder *decoder;
+    fastpair_status status = fp_column_dict_decoder(view->dictionary, &decoder, error);
+    if (status) return status;
+    fp_code_range range = {view->block + codes->offset, codes->size, begin, end - begin,
+                           view->bulk};
+    if (fp_decode_codes(decoder, &range, out, size) != size)
         return fp_chunk_fault(
             view, FP_SECTION_CODES, 0,
             "codes are not in the dictionary or do not decode to the size the sidecar gives",
@@ -93,12 +92,17 @@ static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first,
     return FASTPAIR_OK;
 }
 
-/* Copies chunk bytes from .. to, which lie in the batch, decoding it if it is not the one in the cache. */
+/* Chunk bytes from .. to, and where they go. */
+typedef struct slice {
+    uint64_t from, to;
+    uint8_t *out;
+} slice;
+
+/* Decodes a batch into the cache and copies a slice that lies in it. */
 static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar *s, uint64_t batch,
-                                       uint64_t from, uint64_t to, uint8_t *out,
-                                       fp_batch_cache *cache, fastpair_error *error) {
+                                       slice wanted, fp_batch_cache *cache, fastpair_error *error) {
     uint64_t start = batch_start(s, batch), end = batch_start(s, batch + 1);
-    if (from < start || to > end || end > s->end || end - start > FP_LARGEST_BATCH)
+    if (wanted.from < start || wanted.to > end || end > s->end || end - start > FP_LARGEST_BATCH)
         return sidecar_fault(view, error);
     fp_batch_cache_empty(cache);
     fastpair_status status =
@@ -107,7 +111,7 @@ static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar 
     cache->chunk = view->chunk;
     cache->start = start;
     cache->end = end;
-    memcpy(out, cache->bytes + (from - start), (size_t)(to - from));
+    memcpy(wanted.out, cache->bytes + (wanted.from - start), (size_t)(wanted.to - wanted.from));
     return FASTPAIR_OK;
 }
 
@@ -133,7 +137,8 @@ fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, 
         uint64_t end = batch_start(&s, first + 1);
         if (end > to) end = to;
         if (end <= from) return sidecar_fault(view, error);
-        fastpair_status status = copy_from_batch(view, &s, first, from, end, out, cache, error);
+        fastpair_status status =
+            copy_from_batch(view, &s, first, (slice){from, end, out}, cache, error);
         if (status || end == to) return status;
         out += end - from;
         from = end;
@@ -150,8 +155,8 @@ fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, 
     } else if (last_start != from) {
         return sidecar_fault(view, error);
     }
-    return last_start == to ? FASTPAIR_OK
-                            : copy_from_batch(view, &s, last, last_start, to, out, cache, error);
+    if (last_start == to) return FASTPAIR_OK;
+    return copy_from_batch(view, &s, last, (slice){last_start, to, out}, cache, error);
 }
 
 fastpair_status fp_chunk_next_batch(const fp_chunk_view *view, uint64_t position, uint64_t *start,
@@ -176,7 +181,8 @@ static fastpair_status lengths_fault(const fp_chunk_view *view, uint64_t block,
                           "row lengths contradict each other or the decoded size", error);
 }
 
-/* Where block `block` must end: where the next one begins, which whoever reads that one compares in turn. */
+/* Where block `block` must end: where the next block begins. Whoever reads the next block compares
+ * in turn. */
 static uint64_t block_end(const fp_chunk_view *view, uint64_t block) {
     const uint8_t *section = fp_chunk_section(view->chunk, view->block, FP_SECTION_LENGTHS);
     if ((block + 1) * FP_LENGTH_BLOCK >= view->chunk->rows) return view->chunk->decoded_bytes;
@@ -233,7 +239,8 @@ uint64_t fp_chunk_validity(const fp_chunk_view *view, uint64_t first, uint64_t c
     uint64_t nulls = 0;
     if (all_valid && !out) return 0;
     for (uint64_t done = 0; done < count;) {
-        /* Up to the output's next byte boundary plus six bytes, so that all later steps are whole bytes. */
+        /* To the output's next byte boundary and six bytes more, so that later steps are whole
+         * bytes. */
         uint32_t step = 56 - (uint32_t)(out_bit % 8);
         if (step > count - done) step = (uint32_t)(count - done);
         uint64_t bits = all_valid ? (1ull << step) - 1 : load_bits(bitmap, first + done, step);

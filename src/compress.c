@@ -1,25 +1,53 @@
-/* compress.c - a whole column at once. In: all rows. Out: one image in memory. The same writer as for streams; the
- * difference is that training sees a sample of the whole column, not of its beginning. */
-#include "writer_private.h"
-
+/* compress.c - a whole column at once. In: all rows. Out: one image, in memory of the library's or
+ * in the caller's buffer. The same writer as for streams; the difference is that training sees a
+ * sample of the whole column, not of its beginning. Also here: how large an image can become. */
+#include "auto.h"
+#include "chunk.h"
+#include "cut.h"
+#include "footer.h"
+#include "memory.h"
 #include "rows.h"
+#include "writer.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-typedef struct memory_sink {
+/* Trains, writes the column to `sink` and closes everything. */
+static fastpair_status compress_to(const fastpair_sink *sink, const fastpair_rows *rows,
+                                   fp_settings *settings, fastpair_error *error) {
+    fastpair_status status = fp_rows_check(rows, error);
+    if (status) return status;
+    uint64_t column_bytes = fp_rows_size(rows);
+    fastpair_dictionary *model = NULL;
+    int trains =
+        !settings->dictionary && settings->choice.codec != FASTPAIR_CODEC_STORED && column_bytes;
+    if (trains && (status = fp_auto_train(rows, settings, column_bytes, &model, error)))
+        return status;
+    fastpair_writer *writer;
+    if ((status = fp_writer_open(sink, settings, column_bytes, model, &writer, error)))
+        return status;
+    status = fastpair_writer_append(writer, rows, error);
+    if (!status) status = fastpair_writer_finish(writer, error);
+    fastpair_writer_close(writer);
+    return status;
+}
+
+/* ---------------------------------------------------------------- into memory of the library's */
+
+typedef struct growing_image {
     fp_buffer image;
     const fastpair_allocator *allocator;
     int out_of_memory;
-} memory_sink;
+} growing_image;
 
-static int append_to_image(void *context, const void *data, size_t size) {
-    memory_sink *sink = context;
-    if (fp_buffer_reserve(&sink->image, sink->allocator, size, NULL)) {
-        sink->out_of_memory = 1;
+static int append_and_grow(void *context, const void *data, size_t size) {
+    growing_image *to = context;
+    if (fp_buffer_reserve(&to->image, to->allocator, size, NULL)) {
+        to->out_of_memory = 1;
         return -1; /* any value: the caller reports memory, not I/O */
     }
-    memcpy(sink->image.data + sink->image.size, data, size);
-    sink->image.size += size;
+    memcpy(to->image.data + to->image.size, data, size);
+    to->image.size += size;
     return 0;
 }
 
@@ -28,32 +56,106 @@ fastpair_status fastpair_compress(const fastpair_rows *rows,
                                   uint64_t *image_size, fastpair_error *error) {
     if (!rows || !image || !image_size)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
-                       "rows, image and image_size must not be NULL");
+                       "fastpair_compress: rows, image and image_size must not be NULL");
     *image = NULL;
     *image_size = 0;
     fp_settings settings;
     fastpair_status status = fp_settings_resolve(options, &settings, error);
-    if (status || (status = fp_rows_check(rows, error))) return status;
-    uint64_t column_bytes = rows->rows ? fp_row_start(rows, rows->rows) - fp_row_start(rows, 0) : 0;
-    fastpair_dictionary *model = NULL;
-    int trains =
-        !settings.dictionary && settings.choice.codec != FASTPAIR_CODEC_STORED && column_bytes;
-    if (trains && (status = fp_model_from_rows(rows, &settings, column_bytes, &model, error)))
-        return status;
-    memory_sink memory = {.allocator = &settings.allocator};
-    fastpair_sink sink = {append_to_image, &memory};
-    fastpair_writer *writer;
-    if ((status = fp_writer_create(&sink, &settings, column_bytes, model, &writer, error)))
-        return status;
-    status = fastpair_writer_append(writer, rows, error);
-    if (!status) status = fastpair_writer_finish(writer, error);
-    fastpair_writer_close(writer);
-    if (status && memory.out_of_memory) status = fp_fail_memory(error, memory.image.size);
+    if (status) return status;
+    growing_image to = {.allocator = &settings.allocator};
+    status = compress_to(&(fastpair_sink){append_and_grow, &to}, rows, &settings, error);
+    if (status && to.out_of_memory) status = fp_fail_memory(error, to.image.size);
     if (status) {
-        fp_buffer_free(&memory.image, &settings.allocator);
+        fp_buffer_close(&to.image, &settings.allocator);
         return status;
     }
-    *image = memory.image.data;
-    *image_size = memory.image.size;
+    *image = to.image.data;
+    *image_size = to.image.size;
     return FASTPAIR_OK;
+}
+
+/* ---------------------------------------------------------------- into the caller's buffer */
+
+typedef struct fixed_image {
+    uint8_t *bytes;
+    uint64_t size, capacity;
+    int too_small;
+} fixed_image;
+
+static int append_if_it_fits(void *context, const void *data, size_t size) {
+    fixed_image *to = context;
+    if (size > to->capacity - to->size) {
+        to->too_small = 1;
+        return -1;
+    }
+    memcpy(to->bytes + to->size, data, size);
+    to->size += size;
+    return 0;
+}
+
+fastpair_status fastpair_compress_into(const fastpair_rows *rows,
+                                       const fastpair_compress_options *options, uint8_t *buffer,
+                                       uint64_t capacity, uint64_t *image_size,
+                                       fastpair_error *error) {
+    if (!rows || !image_size || (!buffer && capacity))
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "fastpair_compress_into: rows, buffer and image_size must not be NULL");
+    *image_size = 0;
+    fp_settings settings;
+    fastpair_status status = fp_settings_resolve(options, &settings, error);
+    if (status) return status;
+    fixed_image to = {.bytes = buffer, .capacity = capacity};
+    status = compress_to(&(fastpair_sink){append_if_it_fits, &to}, rows, &settings, error);
+    if (status && to.too_small)
+        return fp_fail(error, FASTPAIR_ERROR_BUFFER_TOO_SMALL, FASTPAIR_NO_POSITION,
+                       "the image does not fit %" PRIu64
+                       " bytes; fastpair_compress_bound gives a size that does",
+                       capacity);
+    if (!status) *image_size = to.size;
+    return status;
+}
+
+/* ---------------------------------------------------------------- the largest image */
+
+typedef unsigned __int128 wide; /* sums of products of 64-bit numbers do not overflow it */
+
+/* Why no image is larger. With a the alignment, R rows and B bytes of valid rows:
+ *
+ * 1. Chunks. A chunk is closed by FP_CHUNK_ROWS rows, or by bytes; in the latter case it and the
+ *    first row after it have at least chunk_bytes bytes. Take neighbouring chunks as pairs. The
+ *    first of a pair is closed by rows, at most R / FP_CHUNK_ROWS times, or the pair has
+ *    chunk_bytes bytes, at most B / chunk_bytes times. One chunk may be left over, and none is
+ *    empty: C <= min(R, 2 * (R / FP_CHUNK_ROWS + B / chunk_bytes) + 1).
+ * 2. Codes and sidecars. A chunk is coded only if both sections are smaller than its bytes, and a
+ *    dictionary is written only if the chunks at hand save more than its block takes. So codes,
+ *    sidecars, stored bytes and dictionary blocks take at most B together. As each dictionary codes
+ *    a chunk of its own, there are at most C of them.
+ * 3. Row lengths. A chunk has a block per FP_LENGTH_BLOCK rows, the last of which may be partial: R
+ *    / FP_LENGTH_BLOCK + C blocks. Each takes an entry, and per row at most the bits of the longest
+ *    possible row, in whole words.
+ * 4. Validity: a bit per row, in whole bytes per chunk.
+ * 5. Headers and gaps: per chunk its header, and at most a - 1 bytes before each section and at the
+ *    end; a footer entry per chunk and per dictionary; the file header with its gap, footer and
+ *    trailer. */
+static wide largest_image(uint64_t rows, uint64_t bytes, const fp_settings *settings) {
+    wide chunks = 2 * ((wide)(rows / FP_CHUNK_ROWS) + bytes / settings->chunk_bytes) + 1;
+    if (chunks > rows) chunks = rows;
+    uint64_t longest_row = bytes < FP_MAX_CHUNK_BYTES ? bytes : FP_MAX_CHUNK_BYTES;
+    uint32_t length_bits = longest_row ? 64 - (uint32_t)__builtin_clzll(longest_row) : 0;
+    wide length_blocks = rows / FP_LENGTH_BLOCK + chunks;
+    wide lengths =
+        length_blocks * (FP_LENGTH_ENTRY + sizeof(uint32_t)) + ((wide)rows * length_bits + 7) / 8;
+    wide validity = rows / 8 + chunks;
+    wide chunk_rest = FP_CHUNK_HEADER + (FP_SECTIONS + 1) * (settings->alignment - 1) +
+                      FP_FOOTER_CHUNK_ENTRY + FP_FOOTER_DICT_ENTRY;
+    return (wide)bytes + lengths + validity + chunks * chunk_rest +
+           fp_first_block(settings->alignment) + FP_FOOTER_HEADER + FP_TRAILER;
+}
+
+uint64_t fastpair_compress_bound(uint64_t rows, uint64_t bytes,
+                                 const fastpair_compress_options *options) {
+    fp_settings settings;
+    if (fp_settings_resolve(options, &settings, NULL)) return 0;
+    wide bound = largest_image(rows, bytes, &settings);
+    return bound < UINT64_MAX ? (uint64_t)bound : UINT64_MAX;
 }

@@ -1,14 +1,14 @@
 /* decode_avx2.c - the decoding loop for x86-64 CPUs of 2013 and later. In and out: decode_loop.h.
  *
- * The trick: there is a rotation that leaves its source alone, so a field costs two instructions and not three. On an Ice
- * Lake server it is 0 to 4 % faster than the portable loop, up to 7 % when the core's other thread is busy. */
+ * The trick: a rotation leaves its source alone, so a field costs two instructions instead of
+ * three. */
 #if defined(__x86_64__)
 #define FP_LOOP_TARGET             __attribute__((target("avx2,bmi,bmi2")))
 #define FP_LOOP_FIELD(word, shift) ((word) >> (shift) | (word) << (-(shift)&63))
 #include "decode_loop.h"
 
 FP_LOOP_TARGET uint8_t *fp_decode_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run) {
-    return decoder->row_bytes == 8 ? short_rows(decoder, run) : long_rows(decoder, run);
+    return decoder->cell_bytes == 8 ? short_cells(decoder, run) : long_cells(decoder, run);
 }
 #else
 typedef int fp_decode_avx2_is_for_x86_64; /* a source file must declare something */

@@ -1,9 +1,10 @@
-/* decode_avx512.c - the decoding loop for many codes, for x86-64 CPUs of 2019 and later. In and out: as decode_loop.h has
- * it; the dictionary has classes of lengths, at most 1024 of them.
+/* decode_avx512.c - the decoding loop for many codes, for x86-64 CPUs of 2019 and later. In and
+ * out: as decode_loop.h has it; the dictionary has classes of lengths, at most 1024 of them.
  *
- * The trick: as many rows as fill one register, eight of 8 bytes or four of 16, lie side by side in it, and one instruction
- * squeezes the bytes between the tokens out, so that they are one store. Which bytes to keep is looked up for 64 codes at
- * once by the codes' classes. All of that and the codes as numbers are made one block before they are needed. */
+ * The trick: as many cells as fill one register, eight of 8 bytes or four of 16, lie side by side
+ * in it. One instruction squeezes the bytes between the tokens out, and one store writes all
+ * tokens. Which bytes to keep is looked up for 64 codes at once by the codes' classes. Codes and
+ * masks are prepared one block before they are needed. */
 #if defined(__x86_64__)
 #include "decode_private.h"
 #include "format.h"
@@ -20,14 +21,14 @@
 #define BLOCK_GROUPS (BLOCK / FP_DECODE_GROUP)
 #define MOST_CLASSES sizeof(((fp_squeeze *)0)->by_class)
 
-void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths,
+void fp_squeeze_fill(uint32_t code_bits, uint32_t cell_bytes, const uint8_t *lengths,
                      fp_squeeze *tables) {
     uint32_t shift = fp_squeeze_shift(code_bits);
-    memset(tables->by_class, 0,
-           sizeof tables->by_class); /* the loop loads twice what 6 bits need */
+    /* Zeros to the end: the loop loads twice what 6 bits need. */
+    memset(tables->by_class, 0, sizeof tables->by_class);
     for (uint32_t class = 0; class < 1u << (code_bits - shift); class ++) {
         uint8_t length = lengths[class << shift];
-        tables->by_class[class] = row_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
+        tables->by_class[class] = cell_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
     }
     for (uint32_t i = 0; i < 64; i++) { /* four codes go to each eight bytes */
         uint32_t first_bit = i / 8 * 4 * code_bits;
@@ -36,7 +37,7 @@ void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *leng
     }
 }
 
-/* A block made ready, for rows of 8 bytes. */
+/* A prepared block, for cells of 8 bytes. */
 typedef struct short_block {
     _Alignas(64) uint16_t codes[BLOCK];
     _Alignas(64) uint64_t keep[BLOCK / 8]; /* masks of eight tokens each, those of keep_of(eight) */
@@ -45,7 +46,8 @@ typedef struct short_block {
 /* Packing two registers of codes leaves the eights in this order. */
 FP_INLINE uint32_t keep_of(uint32_t eight) { return eight % 4 * 2 + eight / 4; }
 
-/* The same for rows of 16 bytes. Codes are doubled, as an address can have a register times 8 in it but not times 16. */
+/* The same for cells of 16 bytes. Codes are doubled: an address can hold a register times 8, not
+ * times 16. */
 typedef struct long_block {
     _Alignas(64) union {
         uint16_t narrow[BLOCK]; /* up to 15 bits */
@@ -74,8 +76,9 @@ FP_INLINE uint32_t answers_of(uint32_t bits) {
     return bits <= 7 ? 1 : 1u << (bits - fp_squeeze_shift(bits) - 7);
 }
 
-/* What the table has for the classes of 64 codes, a byte each, in the order that packing leaves. Each 128 entries of the
- * table are asked by the lower 7 bits of all classes; the bits above choose between the answers. */
+/* What the table has for the classes of 64 codes, a byte each, in the order that packing leaves.
+ * Each 128 entries of the table are indexed by the lower 7 bits of all classes; the upper bits
+ * choose between the answers. */
 FP_INLINE __m512i look_up_classes(const unpacker *tables, __m512i low, __m512i high,
                                   uint32_t bits) {
     const uint32_t shift = fp_squeeze_shift(bits), answers = answers_of(bits);
@@ -116,7 +119,8 @@ FP_INLINE void store_doubled(__m512i codes, uint32_t *to) {
     _mm512_store_si512(to + 16, _mm512_slli_epi32(_mm512_unpackhi_epi16(codes, zero), 1));
 }
 
-/* A bit for each byte of 32 tokens, whose lengths are 16-bit numbers; shifting by 16 leaves nothing, and less one is all. */
+/* A bit for each byte of 32 tokens, whose lengths are 16-bit numbers. A length of 16 shifts the one
+ * out, and 0 - 1 has all bits. */
 FP_INLINE __m512i long_masks(__m512i lengths) {
     __m512i one = _mm512_set1_epi16(1);
     return _mm512_sub_epi16(_mm512_sllv_epi16(one, lengths), one);
@@ -142,87 +146,87 @@ typedef union block {
     long_block of_long;
 } block;
 
-/* Makes one block ready and returns the greater of `greatest` and its codes, lane by lane. */
+/* Prepares one block and returns the greater of `greatest` and its codes, element by element. */
 FP_INLINE __m512i unpack(const unpacker *tables, const uint8_t *packed, uint32_t bits,
-                         uint32_t row_bytes, __m512i greatest, block *to) {
+                         uint32_t cell_bytes, __m512i greatest, block *to) {
     __m512i low = unpack_half(tables, packed), high = unpack_half(tables, packed + 4 * bits);
-    if (row_bytes == 8)
+    if (cell_bytes == 8)
         make_short(tables, low, high, bits, &to->of_short);
     else
         make_long(tables, low, high, bits, &to->of_long);
     return _mm512_max_epu16(greatest, _mm512_max_epu16(low, high));
 }
 
-FP_INLINE __m128i row(const uint8_t *rows, uint64_t code) {
-    return _mm_loadl_epi64((const void *)(rows + code * 8));
+FP_INLINE __m128i cell(const uint8_t *cells, uint64_t code) {
+    return _mm_loadl_epi64((const void *)(cells + code * 8));
 }
 
-FP_INLINE __m256i with_row(__m256i joined, uint8_t place, const uint8_t *rows, uint64_t code) {
-    return _mm256_mask_broadcastq_epi64(joined, place, row(rows, code));
+FP_INLINE __m256i with_cell(__m256i joined, uint8_t place, const uint8_t *cells, uint64_t code) {
+    return _mm256_mask_broadcastq_epi64(joined, place, cell(cells, code));
 }
 
-/* The rows of four codes. A load with a mask puts a row in its place by itself; loads and then blends or inserts are as fast
- * while the core's other thread is idle, and 5 to 15 % slower else. With masks for all of a 64-byte register it is the other
- * way round: 10 % slower while it is idle. The fields of a word are had in the four ways that are cheapest
- * together: shifts for all are more instructions, loads for all too many loads. */
-FP_INLINE __m256i four_rows(const uint8_t *rows, const uint16_t *codes) {
+/* The cells of four codes. Masked loads put each cell in its place, in halves of a register: that
+ * is as fast as any other way on an idle core and faster on a busy one. Each code is extracted
+ * differently (truncate, pext, load, shift) to spread the work over ports. Figures are in
+ * docs/lab/cpu-decoder.md. */
+FP_INLINE __m256i four_cells(const uint8_t *cells, const uint16_t *codes) {
     uint64_t word = fp_load64(codes);
-    __m256i joined = _mm256_castsi128_si256(row(rows, (uint16_t)word));
-    joined = with_row(joined, 2, rows, _pext_u64(word, 0xffff0000));
-    joined = with_row(joined, 4, rows, codes[2]);
-    return with_row(joined, 8, rows, word >> 48);
+    __m256i joined = _mm256_castsi128_si256(cell(cells, (uint16_t)word));
+    joined = with_cell(joined, 2, cells, _pext_u64(word, 0xffff0000));
+    joined = with_cell(joined, 4, cells, codes[2]);
+    return with_cell(joined, 8, cells, word >> 48);
 }
 
-/* Stores the bytes of `joined` that `keep` has bits for, and 64 in all. */
+/* Stores the bytes of `joined` that `keep` has bits for; the store itself has 64 bytes. */
 FP_INLINE uint8_t *squeeze(__m512i joined, uint64_t keep, uint8_t *out) {
     uint64_t length;
     _mm512_storeu_si512(out, _mm512_maskz_compress_epi8(keep, joined));
-    /* Compilers would load the mask twice, and clear `length` first, which older CPUs need. */
+    /* Compilers would load the mask twice, and clear `length` first for the sake of older CPUs. */
     __asm__("popcntq %1, %0" : "=r"(length) : "r"(keep) : "cc");
     return out + length;
 }
 
-FP_INLINE uint8_t *eight_short(const uint8_t *rows, const short_block *from, uint32_t eight,
+FP_INLINE uint8_t *eight_short(const uint8_t *cells, const short_block *from, uint32_t eight,
                                uint8_t *out) {
     const uint16_t *codes = from->codes + eight * 8;
-    __m256i low = four_rows(rows, codes), high = four_rows(rows, codes + 4);
+    __m256i low = four_cells(cells, codes), high = four_cells(cells, codes + 4);
     __m512i joined = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
     return squeeze(joined, from->keep[keep_of(eight)], out);
 }
 
-FP_INLINE __m256i two_long_rows(const uint8_t *rows, uint64_t first_doubled,
-                                uint64_t second_doubled) {
-    __m128i first = _mm_load_si128((const void *)(rows + first_doubled * 8));
-    __m128i second = _mm_load_si128((const void *)(rows + second_doubled * 8));
+FP_INLINE __m256i two_long_cells(const uint8_t *cells, uint64_t first_doubled,
+                                 uint64_t second_doubled) {
+    __m128i first = _mm_load_si128((const void *)(cells + first_doubled * 8));
+    __m128i second = _mm_load_si128((const void *)(cells + second_doubled * 8));
     return _mm256_mask_broadcast_i32x4(_mm256_castsi128_si256(first), 0xf0, second);
 }
 
-/* The fields are had as in four_rows. */
-FP_INLINE uint8_t *four_long(const uint8_t *rows, const long_block *from, uint32_t four,
+/* Codes are extracted as in four_cells. */
+FP_INLINE uint8_t *four_long(const uint8_t *cells, const long_block *from, uint32_t four,
                              uint32_t bits, uint8_t *out) {
     __m256i low, high;
     if (bits < 16) {
         const uint16_t *doubled = from->doubled.narrow + four * 4;
         uint64_t word = fp_load64(doubled);
-        low = two_long_rows(rows, (uint16_t)word, _pext_u64(word, 0xffff0000));
-        high = two_long_rows(rows, doubled[2], word >> 48);
+        low = two_long_cells(cells, (uint16_t)word, _pext_u64(word, 0xffff0000));
+        high = two_long_cells(cells, doubled[2], word >> 48);
     } else {
         const uint32_t *doubled = from->doubled.wide + wide_of(four);
         uint64_t first = fp_load64(doubled), second = fp_load64(doubled + 2);
-        low = two_long_rows(rows, (uint32_t)first, first >> 32);
-        high = two_long_rows(rows, (uint32_t)second, second >> 32);
+        low = two_long_cells(cells, (uint32_t)first, first >> 32);
+        high = two_long_cells(cells, (uint32_t)second, second >> 32);
     }
     return squeeze(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), from->keep[four], out);
 }
 
-/* One store's tokens, the n-th of the block. */
-FP_INLINE uint8_t *some_tokens(const uint8_t *rows, const block *from, uint32_t n, uint32_t bits,
-                               uint32_t row_bytes, uint8_t *out) {
-    return row_bytes == 8 ? eight_short(rows, &from->of_short, n, out)
-                          : four_long(rows, &from->of_long, n, bits, out);
+/* Stores the tokens of the block's n-th store. */
+FP_INLINE uint8_t *store_tokens(const uint8_t *cells, const block *from, uint32_t n, uint32_t bits,
+                                uint32_t cell_bytes, uint8_t *out) {
+    return cell_bytes == 8 ? eight_short(cells, &from->of_short, n, out)
+                           : four_long(cells, &from->of_long, n, bits, out);
 }
 
-/* Blocks that may be read: the second half of one is read as 64 bytes, too. */
+/* Blocks that may be read: the second half of a block is read as 64 bytes, too. */
 FP_INLINE uint64_t readable_blocks(const fp_decode_run *run, uint32_t bits) {
     uint64_t left = (uint64_t)(run->packed_end - run->packed), reach = 4 * bits + 64;
     uint64_t blocks = run->groups / BLOCK_GROUPS,
@@ -231,7 +235,7 @@ FP_INLINE uint64_t readable_blocks(const fp_decode_run *run, uint32_t bits) {
 }
 
 FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run *run,
-                                  uint32_t bits, uint32_t row_bytes) {
+                                  uint32_t bits, uint32_t cell_bytes) {
     const fp_squeeze *from = decoder->squeeze;
     unpacker tables = {.places = _mm512_loadu_si512(from->places),
                        .shifts = _mm512_loadu_si512(from->shifts),
@@ -240,27 +244,28 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
 #pragma GCC unroll 16
     for (uint32_t i = 0; i < registers; i++)
         tables.by_class[i] = _mm512_loadu_si512(from->by_class + 64 * i);
-    const uint8_t *rows = decoder->rows;
-    const uint32_t stores = BLOCK * row_bytes / 64;
+    const uint8_t *cells = decoder->cells;
+    const uint32_t stores = BLOCK * cell_bytes / 64;
     const uint64_t ahead = run->ahead;
-    fp_decode_run rest = *run; /* what is not decoded yet */
+    fp_decode_run rest = *run; /* what is still to be decoded */
     uint64_t left = readable_blocks(run, bits);
     __m512i greatest = _mm512_setzero_si512();
     block ready[2];
     uint8_t *out = rest.out;
-    if (left) greatest = unpack(&tables, rest.packed, bits, row_bytes, greatest, &ready[0]);
+    if (left) greatest = unpack(&tables, rest.packed, bits, cell_bytes, greatest, &ready[0]);
     for (uint32_t now = 0; left; left--, now ^= 1) {
         rest.packed += 8 * bits;
         rest.groups -= BLOCK_GROUPS;
         if (left > 1)
-            greatest = unpack(&tables, rest.packed, bits, row_bytes, greatest, &ready[now ^ 1]);
+            greatest = unpack(&tables, rest.packed, bits, cell_bytes, greatest, &ready[now ^ 1]);
 #pragma GCC unroll 16
         for (uint32_t n = 0; n < stores; n++) {
             __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 3);
-            out = some_tokens(rows, &ready[now], n, bits, row_bytes, out);
+            out = store_tokens(cells, &ready[now], n, bits, cell_bytes, out);
         }
     }
-    /* Lengths of bad codes are those of their classes, at most a row, so that it is early enough to notice them here. */
+    /* Bad codes have the lengths of their classes, at most a cell, so it is early enough to refuse
+     * them here. */
     __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
     rest.out = out;
@@ -268,8 +273,8 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
 }
 
 #define SQUEEZE(width)                                                                             \
-    (decoder->row_bytes == 8 ? squeeze_blocks(decoder, run, width, 8)                              \
-                             : squeeze_blocks(decoder, run, width, 16))
+    (decoder->cell_bytes == 8 ? squeeze_blocks(decoder, run, width, 8)                             \
+                              : squeeze_blocks(decoder, run, width, 16))
 
 FP_TARGET uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
     switch (decoder->code_bits) {

@@ -1,43 +1,48 @@
-/* decode_private.h - what the decoders of all CPU levels share: the tables, and how a loop is called. */
+/* decode_private.h - what the decoders of all CPU levels share: the tables, and how a loop is
+ * called. */
 #ifndef FP_DECODE_PRIVATE_H
 #define FP_DECODE_PRIVATE_H
 
 #include "decode.h"
 
-/* Eight codes are a whole number of bytes (as many as a code has bits) at every width. Loops take two such eights a
- * step, a group. */
+/* Codes per step of a loop, a group. Eight codes are a whole number of bytes at every width (as
+ * many as a code has bits), and a step takes two such eights. */
 #define FP_DECODE_GROUP 16u
 
 /* How a table gives a code's length. */
 typedef enum fp_length_lookup {
     FP_LENGTH_BY_CODE, /* lengths[code] */
-    FP_LENGTH_BY_DOUBLE /* lengths[2 * code]: one number is this index and, times 8, where a 16-byte row begins */
+    /* lengths[2 * code]: the same number is this index and, times 8, where a 16-byte cell
+     * begins. */
+    FP_LENGTH_BY_DOUBLE
 } fp_length_lookup;
 
-/* The length in tables of codes at or above N. A group with one is longer than 16 rows even if its 15 other tokens have
- * a byte each, and no valid group is, so one comparison a group finds bad codes. */
-#define FP_BAD_LENGTH(row_bytes) (FP_DECODE_GROUP * ((row_bytes)-1) + 2) /* at most 242 */
+/* The length in tables of codes at or above N. A group with such a code is longer than 16 cells
+ * even if its 15 other tokens have a byte each. No valid group is, so one comparison per group
+ * finds bad codes. */
+#define FP_BAD_LENGTH(cell_bytes) (FP_DECODE_GROUP * ((cell_bytes)-1) + 2) /* at most 242 */
 
-/* Dictionaries with codes of so few bits have tables of all pairs of codes, too (at most 33 KiB), so that each lookup is two
- * tokens. */
+/* Codes of up to so many bits also have tables of all pairs of codes (at most 33 KiB), so that one
+ * lookup gives two tokens. */
 #define FP_MOST_PAIRED_BITS 5u
 
-/* FP_BAD_LENGTH for pairs, one more as the seven other pairs of a group may have 14 bytes, not 15. */
-#define FP_BAD_PAIR_LENGTH(row_bytes) (FP_BAD_LENGTH(row_bytes) + 1) /* at most 243 */
+/* FP_BAD_LENGTH for pairs: one more, since the seven other pairs of a group may have 14 bytes, not
+ * 15. */
+#define FP_BAD_PAIR_LENGTH(cell_bytes) (FP_BAD_LENGTH(cell_bytes) + 1) /* at most 243 */
 
-/* How far behind the end of its output a loop may write, whatever the codes are, beyond what its groups hold if all their
- * codes are valid: it stops after the first group that bad codes make longer than that, or takes them for no longer than
- * a row. */
-#define FP_DECODE_OVERRUN(row_bytes) (FP_DECODE_GROUP * FP_BAD_LENGTH(row_bytes) + (row_bytes))
+/* How far past the longest output of valid codes a loop may write, whatever the codes are. A loop
+ * stops after the first group that bad codes make longer than a valid one, or takes bad codes for
+ * no longer than a cell. */
+#define FP_DECODE_OVERRUN(cell_bytes) (FP_DECODE_GROUP * FP_BAD_LENGTH(cell_bytes) + (cell_bytes))
 
 _Static_assert(8 * FP_BAD_PAIR_LENGTH(8) + 16 <= FP_DECODE_OVERRUN(8) &&
                    8 * FP_BAD_PAIR_LENGTH(16) + 32 <= FP_DECODE_OVERRUN(16),
                "a group of bad pairs stays within the overrun");
-_Static_assert(FP_DECODE_OVERRUN(8) >= 64, "so do stores of 64 bytes");
+_Static_assert(FP_DECODE_OVERRUN(8) >= 64, "stores of 64 bytes stay within it, too");
 
-/* What one call of a loop decodes: `groups` groups of packed codes. Of each it reads fp_group_reach bytes from its first
- * byte on, and before packed_end anything it likes. The output has room for groups * 16 rows and FP_DECODE_OVERRUN
- * more; cache lines are fetched `ahead` bytes before they are written. */
+/* What one call of a loop decodes: `groups` groups of packed codes. Of each group the loop reads
+ * fp_group_reach bytes, and anything before packed_end. The output has room for groups * 16 cells
+ * and FP_DECODE_OVERRUN more. Cache lines are fetched `ahead` bytes before they are written. */
 typedef struct fp_decode_run {
     const uint8_t *packed;
     const uint8_t *packed_end;
@@ -51,29 +56,29 @@ typedef uint8_t *fp_decode_loop(const fp_decoder *decoder, const fp_decode_run *
 
 /* Tables of the AVX-512 loop. */
 typedef struct fp_squeeze {
-    /* By class, code >> fp_squeeze_shift. Of 8-byte rows: a bit for each byte of the token; of 16-byte rows: its length. */
+    /* By class, code >> fp_squeeze_shift: with 8-byte cells a bit for each byte of the token, with
+     * 16-byte cells its length. */
     uint8_t by_class[1024];
     uint8_t places[64], shifts[64]; /* where 32 packed codes begin: bytes, and bits from there on */
 } fp_squeeze;
 
-/* At least 256 classes if there are so many codes, which the highest 8 bits tell apart, and at most 64 codes a class, as they
- * are in files. */
+/* The classes of fp_class_shift in files are no larger than these: at most 64 codes each, and at
+ * least 256 classes if there are so many codes. */
 static inline uint32_t fp_squeeze_shift(uint32_t code_bits) {
     return code_bits <= 8 ? 0 : code_bits < 14 ? code_bits - 8 : 6;
 }
 
 struct fp_decoder {
     fp_decode_loop *loop;
-    fp_decode_loop *bulk_loop; /* for many codes in a row; `loop` if none is better */
-    const uint8_t *rows; /* 2^b rows of row_bytes, zero-padded, from the start of a cache line on */
+    fp_decode_loop *bulk_loop; /* for many codes; `loop` if no other is better */
+    const uint8_t *cells;      /* 2^b tokens by code, from the start of a cache line on */
     const uint8_t *lengths;    /* as `lookup` says */
     const fp_squeeze *squeeze; /* NULL if there are none */
-    const uint8_t
-        *pairs; /* by second code << b | first: 2 * row_bytes, both tokens, zero-padded; or NULL */
+    const uint8_t *pairs; /* by second code << b | first: both tokens; NULL if there are none */
     const uint8_t *pair_lengths; /* of both tokens, or FP_BAD_PAIR_LENGTH if a code is bad */
     uint32_t code_bits;
     uint32_t code_slots; /* N */
-    uint32_t row_bytes;  /* 8 if no token is longer, else 16 */
+    uint32_t cell_bytes; /* 8 if no token is longer, else 16; pairs have twice as many */
     fp_length_lookup lookup;
 };
 
@@ -85,7 +90,8 @@ static inline uint32_t fp_group_bytes(uint32_t code_bits) {
     return code_bits * (FP_DECODE_GROUP / 8);
 }
 
-/* Eight codes are read as two 8-byte words, the second from the fifth code's first byte on; as one if that will do. */
+/* How many bytes from its first one on a group's codes are read: eight codes are two 8-byte words,
+ * the second from the fifth code's first byte on, or one word if that holds all. */
 static inline uint32_t fp_group_reach(uint32_t code_bits) {
     return fp_group_bytes(code_bits) - code_bits + (code_bits <= 8 ? 8 : code_bits / 2 + 8);
 }
@@ -94,10 +100,10 @@ uint8_t *fp_decode_loop_portable(const fp_decoder *decoder, const fp_decode_run 
 #if defined(__x86_64__)
 uint8_t *fp_decode_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run);
 
-/* Only for decoders that have fp_squeeze tables: more than FP_MOST_PAIRED_BITS, and a class of codes by fp_squeeze_shift has
- * tokens of one length. `lengths` is by code. */
+/* Only for decoders that have fp_squeeze tables: codes have more than FP_MOST_PAIRED_BITS bits, and
+ * the tokens of a class (fp_squeeze_shift) have one length. `lengths` is by code. */
 uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run);
-void fp_squeeze_fill(uint32_t code_bits, uint32_t row_bytes, const uint8_t *lengths,
+void fp_squeeze_fill(uint32_t code_bits, uint32_t cell_bytes, const uint8_t *lengths,
                      fp_squeeze *tables);
 #endif
 

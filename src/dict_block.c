@@ -1,6 +1,6 @@
-/* dict_block.c - dictionary blocks. In: a numbered dictionary, or untrusted bytes. Out: the block of docs/format.md,
- * section 2, or the dictionary. Refuses every block that breaks a rule of that section, so that decoders may rely on
- * all of them. */
+/* dict_block.c - dictionary blocks. In: a numbered dictionary, or untrusted bytes. Out: the block
+ * of docs/format.md, section 2, or the dictionary. Refuses every block that breaks a rule of that
+ * section, so that decoders may rely on all rules. */
 #include "dict.h"
 #include "format.h"
 
@@ -83,9 +83,9 @@ static const char *header_fault(const uint8_t *block, uint64_t *where) {
 #undef FAULT
 }
 
-/* What is wrong with run r given the one before it (NULL for the first). */
+/* What is wrong with a run, given the run before it (NULL for the first). */
 static const char *run_fault(const fp_dict *dict, const fp_run *run, const fp_run *before) {
-    uint32_t group = 1u << dict->class_shift;
+    uint32_t class_codes = 1u << dict->class_shift;
     if (run->length < 1 || run->length > dict->max_token) return "a token length is out of range";
     if (run->first_code >= dict->code_slots || run->count > dict->code_slots - run->first_code)
         return "a run of tokens goes past the code slots";
@@ -95,7 +95,8 @@ static const char *run_fault(const fp_dict *dict, const fp_run *run, const fp_ru
         return "runs of tokens overlap or are out of order";
     }
     if (!dict->order) return NULL;
-    if (run->first_code & (group - 1)) return "a length class does not begin at a group";
+    if (run->first_code & (class_codes - 1))
+        return "a run does not begin where a length class does";
     if (run->first_code < dict->hot_slots && run->count > dict->hot_slots - run->first_code)
         return "a run crosses the end of the hot part";
     int new_part =
@@ -106,11 +107,20 @@ static const char *run_fault(const fp_dict *dict, const fp_run *run, const fp_ru
     return NULL;
 }
 
-fastpair_status fp_dict_read(const uint8_t *block, uint64_t size, uint32_t alignment,
-                             uint64_t position, const fastpair_allocator *allocator, fp_dict *dict,
-                             fastpair_error *error) {
+/* Reads run `r` and returns what is wrong with it, NULL if nothing. */
+static const char *read_run(fp_dict *dict, uint64_t r, const uint8_t *entry) {
+    fp_run *run = &dict->runs[r];
+    *run = (fp_run){fp_load32(entry), fp_load16(entry + 4) + 1u, entry[6]};
+    if (entry[7]) return "a run field that must be zero is not";
+    return run_fault(dict, run, r ? run - 1 : NULL);
+}
+
+fastpair_status fp_dict_read(const fp_dict_block *from, const fastpair_allocator *allocator,
+                             fp_dict *dict, fastpair_error *error) {
     *dict = (fp_dict){0};
-    uint64_t where = 0, offset = fp_align(FP_DICT_HEADER, alignment);
+    const uint8_t *block = from->bytes;
+    uint64_t size = from->size, position = from->position;
+    uint64_t where = 0, offset = fp_align(FP_DICT_HEADER, from->alignment);
     if (size < FP_DICT_HEADER)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position,
                        "dictionary at offset %" PRIu64 ": only %" PRIu64 " of its bytes are there",
@@ -120,10 +130,10 @@ fastpair_status fp_dict_read(const uint8_t *block, uint64_t size, uint32_t align
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + where,
                        "dictionary at offset %" PRIu64 ": %s", position, fault);
     uint64_t section = fp_load64(block + 56), runs = fp_load32(block + 36);
-    /* Each run entry and each token byte is bounded by 65,536 * (8 + 16), so nothing below overflows. */
+    /* There are at most 65,536 runs of 8 bytes and tokens of 16, so nothing below overflows. */
     if (fp_load64(block + 48) != offset || section > (8 + 16) * 65536ull ||
         section < runs * FP_RUN_ENTRY ||
-        fp_load64(block + 8) != fp_align(offset + section, alignment) ||
+        fp_load64(block + 8) != fp_align(offset + section, from->alignment) ||
         fp_load64(block + 8) > size)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + 48,
                        "dictionary at offset %" PRIu64 ": its token section does not lie inside it",
@@ -148,17 +158,14 @@ fastpair_status fp_dict_read(const uint8_t *block, uint64_t size, uint32_t align
     dict->runs = fp_allocate(allocator, runs, sizeof *dict->runs);
     dict->bytes = fp_allocate(allocator, dict->bytes_size, 1);
     if (!dict->runs || !dict->bytes) {
-        fp_dict_free(dict, allocator);
+        fp_dict_close(dict, allocator);
         return fp_fail_memory(error, section);
     }
     uint64_t tokens = 0, bytes = 0;
     for (uint64_t r = 0; r < runs && !fault; r++) {
-        const uint8_t *entry = entries + r * FP_RUN_ENTRY;
-        dict->runs[r] = (fp_run){fp_load32(entry), fp_load16(entry + 4) + 1u, entry[6]};
+        fault = read_run(dict, r, entries + r * FP_RUN_ENTRY);
         tokens += dict->runs[r].count;
         bytes += (uint64_t)dict->runs[r].count * dict->runs[r].length;
-        fault = entry[7] ? "a run field that must be zero is not"
-                         : run_fault(dict, &dict->runs[r], r ? &dict->runs[r - 1] : NULL);
         where = offset + r * FP_RUN_ENTRY;
     }
     if (!fault && tokens != dict->tokens)
@@ -167,7 +174,7 @@ fastpair_status fp_dict_read(const uint8_t *block, uint64_t size, uint32_t align
     if (!fault && dict->hot_slots && dict->runs[runs - 1].first_code < dict->hot_slots)
         fault = "there is a hot part but no cold one";
     if (fault) {
-        fp_dict_free(dict, allocator);
+        fp_dict_close(dict, allocator);
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + where,
                        "dictionary at offset %" PRIu64 ": %s", position, fault);
     }

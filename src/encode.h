@@ -1,54 +1,52 @@
-/* encode.h - one chunk on its way from rows to its block of the file. */
+/* encode.h - one chunk on its way from rows to its block of the file.
+ *
+ * A draft is parsed with a model: rows → token ids. The writer marks it coded or stored. Then it is
+ * built with a numbering: ids → codes → block. Drafts share nothing that changes, so threads may
+ * work on several. */
 #ifndef FP_ENCODE_H
 #define FP_ENCODE_H
 
 #include "chunk.h"
+#include "cut.h"
 #include "model.h"
+#include "number.h"
 
-/* The numbering in force: what a dictionary block of the file says, in the form the encoder needs. */
-typedef struct fp_numbering {
-    fp_dict dict;
-    int owns_dict;                      /* 0: borrowed from a given dictionary */
-    uint32_t number;                    /* of the dictionary block in the file */
-    uint32_t code_of_id[FP_MAX_TOKENS]; /* FP_NO_CODE: the dictionary lacks this token */
-    uint8_t lengths_of_code[FP_MAX_TOKENS];
-} fp_numbering;
-
-/* Rows of one chunk and what becomes of them. Buffers are kept from chunk to chunk. */
-typedef struct fp_job {
-    const uint8_t *bytes;     /* readable for FP_SLACK bytes behind the last row */
-    const uint64_t *offsets;  /* rows + 1 entries into `bytes` */
-    const uint8_t *null_rows; /* one byte a row, 1 = null */
-    uint64_t rows;
-    uint64_t nulls;
-    uint16_t *ids; /* after parsing token ids, after building codes */
+/* The tokens of a chunk. */
+typedef struct fp_parsed {
+    uint16_t *ids; /* in row order; after building: codes */
     uint64_t ids_capacity;
-    uint64_t codes;
-    uint32_t *counts; /* how often each of the model's ids occurs */
+    uint64_t codes;   /* how many ids there are */
+    uint32_t *counts; /* by id: how often it occurs */
     uint32_t counts_capacity;
-    int ends_unit;   /* the writer decides on the chunks up to here together */
-    int coded;       /* decided by the writer: 0 stored */
+} fp_parsed;
+
+/* Buffers are kept from chunk to chunk. All zero is an empty draft. */
+typedef struct fp_draft {
+    fp_chunk_rows rows;
+    fp_parsed parsed;
+    int coded;       /* 0: stored */
     fp_buffer block; /* the finished block */
     fp_chunk chunk;  /* its header */
     fastpair_status status;
     fastpair_error error;
-} fp_job;
+} fp_draft;
 
-static inline uint64_t fp_job_bytes(const fp_job *job) {
-    return job->offsets[job->rows] - job->offsets[0];
-}
+/* Begins a chunk: sets its rows, and nothing parsed. */
+void fp_draft_begin(fp_draft *draft, const fp_chunk_rows *rows);
+void fp_draft_close(fp_draft *draft, const fastpair_allocator *allocator);
 
-/* Bytes a coded chunk would take for codes and sidecar. */
-uint64_t fp_job_coded_size(const fp_job *job, uint32_t code_bits, uint32_t batch_codes);
+/* Parses the rows with a model. Sets draft->status. */
+void fp_draft_parse(fp_draft *draft, const fastpair_dictionary *model,
+                    const fastpair_allocator *allocator);
 
-/* Parses the rows with a model: fills ids, codes and counts. Sets job->status. */
-void fp_job_parse(fp_job *job, const fastpair_dictionary *model,
-                  const fastpair_allocator *allocator);
+/* Bytes of codes and sidecar, if the parsed chunk is coded. */
+uint64_t fp_draft_coded_size(const fp_draft *draft, uint32_t code_bits, uint32_t batch_codes);
 
-/* Builds the block: coded with `numbering`, or stored. Sets job->status. */
-void fp_job_build(fp_job *job, const fp_numbering *numbering, uint32_t batch_codes,
-                  uint32_t alignment, const fastpair_allocator *allocator);
+/* Bytes that coding saves over storing, the dictionary not counted; 0 if it saves nothing. */
+uint64_t fp_draft_saving(const fp_draft *draft, uint32_t code_bits, uint32_t batch_codes);
 
-void fp_job_free(fp_job *job, const fastpair_allocator *allocator);
+/* Builds the block: coded with `numbering`, or stored. Sets draft->status. */
+void fp_draft_build(fp_draft *draft, const fp_numbering *numbering, uint32_t batch_codes,
+                    uint32_t alignment, const fastpair_allocator *allocator);
 
 #endif

@@ -1,5 +1,5 @@
-/* error.c - statuses and messages. In: what failed and where. Out: the caller's fastpair_error. Refuses
- * nothing: a message too long for its field is cut. */
+/* error.c - statuses and messages. In: what failed and where. Out: the caller's fastpair_error.
+ * Refuses nothing: a message too long for its field is cut. */
 #include "error.h"
 
 #include <inttypes.h>
@@ -8,6 +8,8 @@
 
 #define FP_TEXT_OF(x) #x
 #define FP_TEXT(x)    FP_TEXT_OF(x)
+
+uint32_t fastpair_version_number(void) { return FASTPAIR_VERSION_NUMBER; }
 
 const char *fastpair_version(void) {
     return FP_TEXT(FASTPAIR_VERSION_MAJOR) "." FP_TEXT(FASTPAIR_VERSION_MINOR) "." FP_TEXT(

@@ -1,12 +1,13 @@
-/* footer.c - file header, footer and trailer. In: the numbers of a column, or untrusted bytes. Out: the bytes, or the
- * numbers. The footer repeats where every block is, so that a reader that can seek finds all of them in two reads.
- * Refuses blocks that do not lie back to back, counts that the file has no room for, and sums that do not agree. */
+/* footer.c - file header, footer and trailer. In: the numbers of a column, or untrusted bytes. Out:
+ * the bytes, or the numbers. The footer repeats where every block is, so that a reader that can
+ * seek finds all blocks in two reads. Refuses blocks that do not lie back to back, counts that the
+ * file has no room for, and sums that do not agree. */
 #include "footer.h"
 
 #include <inttypes.h>
 
-/* The least a block can take: a header and one section each, in units of the smallest alignment. A bound on how many
- * blocks fit a file, and so on every product below. */
+/* The least a block can take: a header and one section, in units of the smallest alignment. It
+ * bounds how many blocks fit a file, and so every product below. */
 #define LEAST_DICT_BLOCK  192u
 #define LEAST_CHUNK_BLOCK 384u
 
@@ -28,7 +29,7 @@ fastpair_status fp_file_header_read(const uint8_t *in, fp_file_header *file,
     *file = (fp_file_header){fp_load32(in + 12), in[16], in[17]};
     if (memcmp(in, FP_FILE_MAGIC, 8) != 0)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, 0,
-                       "this is no fastpair column: its first bytes are others");
+                       "this is no fastpair column: it begins with other bytes");
     if (fp_load64(in + 56) != fp_checksum(in, 56))
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, 56,
                        "file header checksum mismatch (offset 56): the file is damaged; restore it "
@@ -158,8 +159,8 @@ fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t positio
             REFUSE(entry.rows < 1 || entry.rows > FP_MAX_CHUNK_ROWS ||
                        entry.decoded_bytes > FP_MAX_CHUNK_BYTES,
                    where + 16, "a chunk is larger than chunks can be");
-            /* Fewer than 2^55 chunks of below 2^28 rows could pass 2^64, but not within a file that exists: each
-             * has a block of 384 bytes behind which the cursor moves. Checked all the same. */
+            /* Fewer than 2^55 chunks of below 2^28 rows could pass 2^64, but not in a file that
+             * exists, as each chunk takes 384 bytes of it. Checked all the same. */
             REFUSE(__builtin_add_overflow(rows, entry.rows, &rows) ||
                        __builtin_add_overflow(decoded, entry.decoded_bytes, &decoded),
                    where + 16, "sums do not fit 64 bits");

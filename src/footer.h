@@ -1,4 +1,5 @@
-/* footer.h - what stands around the blocks of a file: file header, footer and trailer (docs/format.md, 1 and 4). */
+/* footer.h - what surrounds the blocks of a file: file header, footer, trailer (docs/format.md, 1
+ * and 4). */
 #ifndef FP_FOOTER_H
 #define FP_FOOTER_H
 
@@ -13,7 +14,8 @@ typedef struct fp_file_header {
     uint8_t separator; /* 0 without framing */
 } fp_file_header;
 
-/* Writes 64 bytes. With an alignment of 4096 the caller fills the gap to the first block with zeros. */
+/* Writes 64 bytes. With an alignment of 4096 the caller fills the gap to the first block with
+ * zeros. */
 void fp_file_header_write(const fp_file_header *file, uint8_t *out);
 
 /* Parses 64 untrusted bytes. UNSUPPORTED for another version, CORRUPT for everything else. */
@@ -50,23 +52,26 @@ typedef struct fp_footer {
     uint64_t entries_checksum; /* set by reading; writing computes it */
 } fp_footer;
 
-/* Bytes of the footer block without the trailer; what was written or read has made sure the product fits. */
+/* Bytes of the footer block without the trailer. Both counts are below 2^57, so nothing
+ * overflows. */
 static inline uint64_t fp_footer_size(uint64_t dictionaries, uint64_t chunks) {
     return FP_FOOTER_HEADER + dictionaries * FP_FOOTER_DICT_ENTRY + chunks * FP_FOOTER_CHUNK_ENTRY;
 }
 
-/* Writes footer and trailer, fp_footer_size + FP_TRAILER bytes, for a footer at file offset `position`. The arrays
- * have footer->dictionaries and footer->chunks entries, in file order. */
+/* Writes footer and trailer, fp_footer_size + FP_TRAILER bytes, for a footer at file offset
+ * `position`. The arrays have footer->dictionaries and footer->chunks entries, in file order. */
 void fp_footer_write(const fp_footer *footer, const fp_dict_entry *dictionaries,
                      const fp_chunk_entry *chunks, uint64_t position, uint8_t *out);
 
-/* Parses the 112 bytes of the footer's header, found at file offset `position`. The counts that come out are no
- * larger than `position` has room for blocks, so arrays made for them are bounded by the file. */
+/* Parses the 112 bytes of the footer's header, found at file offset `position`. The file has room
+ * for as many blocks before `position` as the counts say, so arrays made for them are bounded by
+ * the file. */
 fastpair_status fp_footer_read(const uint8_t *header, uint64_t position, const fp_file_header *file,
                                fp_footer *footer, fastpair_error *error);
 
-/* Checks the entries (fp_footer_size - 112 bytes) of a footer that fp_footer_read accepted: checksum, zero fields,
- * blocks back to back from the first one to the footer, sums. Nothing of the blocks themselves is read. */
+/* Checks the entries (fp_footer_size - 112 bytes) of a footer that fp_footer_read accepted:
+ * checksum, zero fields, blocks back to back from the first to the footer, sums. No block is
+ * read. */
 fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t position,
                                         const fp_file_header *file, const fp_footer *footer,
                                         fastpair_error *error);
@@ -75,8 +80,8 @@ fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t positio
 fp_dict_entry fp_footer_dict(const uint8_t *entries, uint64_t i);
 fp_chunk_entry fp_footer_chunk(const uint8_t *entries, const fp_footer *footer, uint64_t i);
 
-/* Parses the 32 bytes at the end of a file of `size` bytes. *position gets the footer's offset: a multiple of the
- * alignment with room for a footer header and the trailer behind. */
+/* Parses the 32 bytes at the end of a file of `size` bytes. *position gets the footer's offset: a
+ * multiple of the alignment, with room for a footer header and the trailer after it. */
 fastpair_status fp_trailer_read(const uint8_t *in, uint64_t size, const fp_file_header *file,
                                 uint64_t *position, fastpair_error *error);
 

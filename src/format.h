@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* The build refuses these machines too, where it is CMake's. */
+/* CMake refuses such machines, too, with advice. */
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "fastpair needs a little-endian machine"
 #endif
@@ -63,12 +63,19 @@ static inline void fp_store16(void *p, uint16_t v) { memcpy(p, &v, 2); }
 static inline void fp_store32(void *p, uint32_t v) { memcpy(p, &v, 4); }
 static inline void fp_store64(void *p, uint64_t v) { memcpy(p, &v, 8); }
 
+/* 1 if all bytes are 0, as gaps must be. */
+static inline int fp_all_zero(const uint8_t *bytes, uint64_t size) {
+    uint8_t seen = 0;
+    for (uint64_t i = 0; i < size; i++) seen |= bytes[i];
+    return !seen;
+}
+
 /* Rounds up to a multiple of a power of two; the caller has made sure it does not overflow. */
 static inline uint64_t fp_align(uint64_t value, uint64_t alignment) {
     return (value + alignment - 1) & ~(alignment - 1);
 }
 
-/* G, the batches per sidecar group: the largest power of two with batch * G <= 4096. */
+/* G, the batches per sidecar group: the largest power of two with batch_codes * G <= 4096. */
 static inline uint32_t fp_group_batches(uint32_t batch_codes) {
     uint32_t group = 1;
     while (batch_codes * group * 2 <= 4096) group *= 2;

@@ -1,9 +1,9 @@
-/* lengths.c - row lengths in blocks of 256 rows. In: row offsets, or a section from an untrusted file. Out: the
- * section of docs/format.md, or the row starts of one block.
+/* lengths.c - row lengths in blocks of 256 rows. In: row offsets, or a section from an untrusted
+ * file. Out: the section of docs/format.md, or the row starts of one block.
  *
- * The trick: a block stores its smallest length once and only the differences, as narrow as the widest of them
- * needs; a directory entry a block tells where it starts, so any row costs one block. Refuses widths above 32 and
- * blocks that lie outside the section. */
+ * The trick: a block stores its smallest length once, and of each row only the difference, as
+ * narrow as the largest difference allows. A directory entry per block tells where it starts, so
+ * any row costs one block. Refuses widths above 32 and blocks that lie outside the section. */
 #include "lengths.h"
 
 typedef struct block_shape {
@@ -81,7 +81,7 @@ typedef struct block_view {
     uint64_t start, minimum;
     uint32_t rows, width, bytes;
     const uint8_t *packed;
-    uint64_t behind; /* bytes of the section behind the block's packed ones */
+    uint64_t after; /* bytes of the section after the block's packed ones */
 } block_view;
 
 static int find_block(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t block,
@@ -98,27 +98,27 @@ static int find_block(const uint8_t *section, uint64_t size, uint64_t rows, uint
     view->bytes = packed_bytes(view->rows, view->width);
     if (where > left || view->bytes > left - where) return 0;
     view->packed = section + directory + where;
-    view->behind = left - where - view->bytes;
+    view->after = left - where - view->bytes;
     return 1;
 }
 
-/* Loads below are of 8 bytes and end at most 7 bytes behind the packed ones. Where the section ends before, they get a
- * copy with room behind it. */
+/* Loads below have 8 bytes and end at most 7 bytes past the packed ones. Where the section ends
+ * earlier, they read a copy with room after it. */
 #define COPY_BYTES (FP_LENGTH_BLOCK * 4 + 8)
 static const uint8_t *with_room(const block_view *view, uint8_t *copy) {
-    if (view->behind >= 8) return view->packed;
+    if (view->after >= 8) return view->packed;
     memcpy(copy, view->packed, view->bytes);
     memset(copy + view->bytes, 0, 8);
     return copy;
 }
 
-/* A number has at most 32 bits and begins in any bit of its first byte, so one load holds it. */
+/* A number has at most 32 bits and begins at any bit of its first byte, so one load holds it. */
 static uint64_t one_number(const uint8_t *packed, uint32_t width, uint32_t i) {
     return fp_load64(packed + i * width / 8) >> (i * width % 8) & ((1ull << width) - 1);
 }
 
-/* out[i + 1] = out[i] + minimum + number i. Up to 14 bits a load holds four numbers, even from the middle of a byte,
- * and eight numbers are whole bytes. */
+/* out[i + 1] = out[i] + minimum + number i. Up to 14 bits per number one load holds four numbers,
+ * even from the middle of a byte, and eight numbers are whole bytes. */
 static void sum_up(const uint8_t *packed, const block_view *view, uint64_t *out) {
     const uint32_t width = view->width;
     const uint64_t mask = (1ull << width) - 1, minimum = view->minimum;
@@ -214,7 +214,7 @@ const char *fp_lengths_check(const uint8_t *section, uint64_t size, uint64_t row
         }
     }
     *where = directory + packed;
-    if (packed != size - directory) return "there are bytes behind the packed row lengths";
+    if (packed != size - directory) return "there are bytes after the packed row lengths";
     *where = 0;
     if (start != decoded_bytes) return "row lengths do not add up to the chunk's decoded bytes";
     return NULL;

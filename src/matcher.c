@@ -1,7 +1,7 @@
-/* matcher.c - builds the tables of matcher_private.h. In: tokens. Out: an immutable fp_matcher. The trick is
- * to sort the tokens: then all that share a prefix stand together, behind the prefix itself, and one pass
- * finds every token's longest prefix and every node. Refuses nothing; of equal tokens the one with the lowest
- * id counts. */
+/* matcher.c - builds the tables of matcher_private.h. In: tokens. Out: an immutable fp_matcher. The
+ * trick: tokens are sorted, so that all that share a prefix follow the prefix itself, and one pass
+ * finds every token's longest prefix and every node. Refuses nothing but a lack of memory; of equal
+ * tokens the one with the lowest id counts. */
 #include "matcher_private.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 typedef struct node_info {
     uint32_t token;  /* one that begins with the node's bytes */
     uint32_t length; /* of the node */
-    uint32_t stem;   /* the node's stem: itself, or the node a fork belongs to */
+    uint32_t stem;   /* of a fork: the stem it begins with; of a stem: itself */
 } node_info;
 
 /* What is known while a matcher is being built. */
@@ -17,18 +17,17 @@ typedef struct build_state {
     const fp_tokens *tokens;
     const fastpair_allocator *allocator;
     fp_matcher *matcher;
-    uint32_t *order; /* token ids, sorted by bytes, then length; equal ones left out */
-    uint32_t ordered;
+    uint32_t *order;  /* token ids, sorted by bytes, then length; equal tokens left out */
+    uint32_t ordered; /* ids in `order` */
     node_info *nodes; /* nodes 0..255 are the one-byte stems */
     uint32_t node_count;
-    uint32_t *node_of;     /* by id: the node a token is or is a leaf of */
-    uint32_t *leaf_starts; /* by node; the leaves' bytes and ids lie there, node after node */
+    uint32_t *node_of;     /* by id: the node that a token is or is a leaf of */
+    uint32_t *leaf_starts; /* by node: where its leaves begin in the next two */
     uint8_t *leaf_bytes;
     uint32_t *leaf_ids;
     uint32_t *numbers; /* by node */
-    uint64_t *hashes;  /* of the keys of one table, as are the next two */
-    uint32_t *members; /* their nodes */
-    uint32_t *slot_of;
+    fp_keys keys;      /* of the table being filled */
+    uint32_t *members; /* by key: its node */
 } build_state;
 
 static uint32_t stem_length(uint32_t token_length) { return (token_length - 1) / 4 * 4 + 1; }
@@ -42,7 +41,8 @@ static uint64_t node_bytes(const build_state *build, const node_info *node, uint
     return fp_load64(padded + from);
 }
 
-/* Stably sorts ids from `from` to `to` by a byte of their tokens, or, for column == longest, by length. */
+/* Stably sorts the ids of `from` into `to`: by one byte of their tokens, or by length if column is
+ * `longest`. */
 static void sort_by_column(const build_state *build, uint32_t column, const uint32_t *from,
                            uint32_t *to) {
     const fp_tokens *tokens = build->tokens;
@@ -57,8 +57,8 @@ static void sort_by_column(const build_state *build, uint32_t column, const uint
     }
 }
 
-/* Fills `order`: by length first, then by each byte, the last one first, so that in the end the first byte
- * decides, and the length between tokens that differ in trailing zeroes only. */
+/* Fills `order`: sorts by length, then by each byte from the last to the first. So in the end the
+ * first byte decides; the length decides between tokens that differ in trailing zeroes only. */
 static void sort_tokens(build_state *build, uint32_t *scratch) {
     uint32_t *from = build->order, *to = scratch;
     for (uint32_t id = 0; id < build->tokens->count; id++) from[id] = id;
@@ -75,8 +75,8 @@ static int begins_with(const fp_tokens *tokens, uint32_t id, uint32_t prefix, ui
     return memcmp(tokens->bytes[id], tokens->bytes[prefix], length) == 0;
 }
 
-/* Fills prefix_of, and drops equal tokens from the order. The tokens that are prefixes of the current one are
- * a stack. */
+/* Fills prefix_of, and drops equal tokens from the order. The stack holds the tokens that are
+ * prefixes of the current one. */
 static void find_prefixes(build_state *build) {
     const fp_tokens *tokens = build->tokens;
     uint32_t stack[FP_MAX_TOKEN + 1], depth = 0;
@@ -135,7 +135,7 @@ static void find_leaves(build_state *build) {
     }
 }
 
-/* With all nodes numbered: their answers and leaves. */
+/* Fills answers and leaves, once all nodes are numbered. */
 static fastpair_status fill_answers(build_state *build, fastpair_error *error) {
     fp_matcher *matcher = build->matcher;
     uint32_t largest = 0;
@@ -168,7 +168,8 @@ static void node_key(const build_state *build, const node_info *node, uint64_t k
     }
 }
 
-/* Fills table `which`: the stems of a class, or, for 0, the forks. *found is 0 if it takes other factors. */
+/* Fills table `which`: the stems of a class, or, for 0, the forks. *found is 0 if other factors are
+ * needed. */
 static fastpair_status fill_table(build_state *build, uint32_t which, int *found,
                                   fastpair_error *error) {
     const fp_matcher *matcher = build->matcher;
@@ -180,23 +181,24 @@ static fastpair_status fill_table(build_state *build, uint32_t which, int *found
         const node_info *node = &build->nodes[n];
         if ((node->stem == n ? node->length / 4 : 0) != which) continue;
         node_key(build, node, key);
-        build->hashes[count] = key[0] * matcher->factors[0] + key[1] * matcher->factors[1];
+        build->keys.hashes[count] = key[0] * matcher->factors[0] + key[1] * matcher->factors[1];
         build->members[count++] = n;
     }
-    fastpair_status status = fp_slots_find(build->hashes, count, build->allocator, &table->slots,
-                                           build->slot_of, found, error);
+    build->keys.count = count;
+    fastpair_status status =
+        fp_slots_find(&build->keys, build->allocator, &table->slots, found, error);
     if (status != FASTPAIR_OK || !*found) return status;
     uint64_t size = fp_slots_size(&table->slots);
     table->entries = fp_allocate_zero(build->allocator, size, words * sizeof *table->entries);
     if (!table->entries) return fp_fail_memory(error, size * words * sizeof *table->entries);
-    /* An empty slot must hold a key that belongs elsewhere. Key 0 belongs in slot 0, so only that slot needs
-     * another. */
+    /* An empty slot must hold a key that belongs elsewhere. Zeroed memory is key 0, which belongs
+     * in slot 0; so only slot 0 needs another key. */
     uint64_t other = 1;
     while (!fp_slot(&table->slots, other * matcher->factors[words - 1])) other++;
     table->entries[words - 1] = other << 24;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t n = build->members[i];
-        uint64_t *entry = table->entries + (uint64_t)build->slot_of[i] * words;
+        uint64_t *entry = table->entries + (uint64_t)build->keys.slot_of[i] * words;
         node_key(build, &build->nodes[n], key);
         entry[0] = key[0];
         entry[words - 1] =
@@ -213,8 +215,9 @@ static void release_tables(fp_matcher *matcher, const fastpair_allocator *alloca
     }
 }
 
-/* Fills all hash tables, with other factors until all keys find slots; the first factors nearly always do.
- * They come from a digest of the tokens, so that no column can be made up for which they are always bad. */
+/* Fills all hash tables, and tries other factors until all keys find slots; the first factors
+ * nearly always do. Factors come from a digest of the tokens, so nobody can make up a column for
+ * which they are always bad. */
 static fastpair_status fill_tables(build_state *build, fastpair_error *error) {
     fp_matcher *matcher = build->matcher;
     const fp_tokens *tokens = build->tokens;
@@ -253,8 +256,8 @@ static fastpair_status fill_matcher(build_state *build, fastpair_error *error) {
     return status;
 }
 
-fastpair_status fp_matcher_create(const fp_tokens *tokens, const fastpair_allocator *allocator,
-                                  fp_matcher **matcher, fastpair_error *error) {
+fastpair_status fp_matcher_open(const fp_tokens *tokens, const fastpair_allocator *allocator,
+                                fp_matcher **matcher, fastpair_error *error) {
     const uint64_t count = tokens->count, nodes = 256 + 2 * count;
     const uint64_t scratch_size =
         nodes * (sizeof(uint64_t) + sizeof(node_info) + 4 * sizeof(uint32_t)) +
@@ -267,7 +270,7 @@ fastpair_status fp_matcher_create(const fp_tokens *tokens, const fastpair_alloca
     }
     if (!made || !scratch || !made->prefix_of || !made->lengths) {
         fp_release(allocator, scratch);
-        fp_matcher_free(made, allocator);
+        fp_matcher_close(made, allocator);
         return fp_fail_memory(error, scratch_size + sizeof *made + count * 3);
     }
     memcpy(made->lengths, tokens->lengths, count);
@@ -275,27 +278,27 @@ fastpair_status fp_matcher_create(const fp_tokens *tokens, const fastpair_alloca
         if (tokens->lengths[id] > made->longest) made->longest = tokens->lengths[id];
 
     build_state build = {
-        .tokens = tokens, .allocator = allocator, .matcher = made, .hashes = scratch};
-    build.nodes = (node_info *)(build.hashes + nodes);
+        .tokens = tokens, .allocator = allocator, .matcher = made, .keys.hashes = scratch};
+    build.nodes = (node_info *)(build.keys.hashes + nodes);
     build.leaf_starts = (uint32_t *)(build.nodes + nodes);
     build.numbers = build.leaf_starts + nodes + 2;
     build.members = build.numbers + nodes;
-    build.slot_of = build.members + nodes;
-    build.order = build.slot_of + nodes;
+    build.keys.slot_of = build.members + nodes;
+    build.order = build.keys.slot_of + nodes;
     build.node_of = build.order + count;
     build.leaf_ids = build.node_of + count;
     build.leaf_bytes = (uint8_t *)(build.leaf_ids + count);
     fastpair_status status = fill_matcher(&build, error);
     fp_release(allocator, scratch);
     if (status != FASTPAIR_OK) {
-        fp_matcher_free(made, allocator);
+        fp_matcher_close(made, allocator);
         return status;
     }
     *matcher = made;
     return FASTPAIR_OK;
 }
 
-void fp_matcher_free(fp_matcher *matcher, const fastpair_allocator *allocator) {
+void fp_matcher_close(fp_matcher *matcher, const fastpair_allocator *allocator) {
     if (!matcher) return;
     release_tables(matcher, allocator);
     fp_release(allocator, matcher->answers);

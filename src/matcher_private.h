@@ -1,16 +1,17 @@
-/* matcher_private.h - the matcher's tables: matcher.c and matcher_build.c fill them, parse.c reads them.
+/* matcher_private.h - the matcher's tables. matcher.c and matcher_build.c fill them, parse.c reads
+ * them.
  *
- * A *node* is a prefix of tokens: a *stem*, of 1, 5, 9 or 13 bytes, or a *fork*, a stem and two bytes more.
- * So every token is a stem, a fork, or one of these and a last byte, its *leaf*. A node has an answer, the
- * longest token that it is or begins with. The longest match of a window, the next 16 bytes of a row, takes
- * three steps, and none of them searches or branches:
+ * A *node* is a prefix of tokens: a *stem* of 1, 5, 9 or 13 bytes, or a *fork*, a stem and two
+ * bytes more. So every token is a stem, a fork, or a node and one last byte, its *leaf*. A node has
+ * an answer: the longest token that the node is or begins with. The longest match of a window, the
+ * next 16 bytes of a row, takes three steps. No step searches or branches:
  *   1. the longest stem that the window begins with; each stem length has a hash table;
  *   2. whether this stem and the next two bytes are a fork; one hash table for all;
  *   3. whether this node and the next byte make a leaf; if not, the match is the node's answer.
- * Why the longest stem is the right one: the tables hold only stems of tokens at most three bytes longer, and
- * a window that begins with a longer token begins with that token's own, longer stem.
+ * Why the longest stem is the right one: the tables hold only stems of tokens at most three bytes
+ * longer. A window that begins with a longer token begins with that token's own, longer stem.
  *
- * Hash tables are perfect: a key has one slot, where it is or it is nowhere. Leaves need no hash: nodes are
+ * Hash tables are perfect: a key is in its one slot or nowhere. Leaves need no hash: nodes are
  * numbered so that `number + last byte` is a different place for every leaf. */
 #ifndef FP_MATCHER_PRIVATE_H
 #define FP_MATCHER_PRIVATE_H
@@ -18,57 +19,63 @@
 #include "format.h"
 #include "matcher.h"
 
-/* A perfect hash. Keys are grouped by the top bits of their hash; each group has a multiplier, found when the
- * table was made, with which all keys of all groups get different slots. Slot 0 is for key 0, whose hash
- * is 0, alone. */
+/* A perfect hash. The top bits of a key's hash say its bucket. Each bucket has a multiplier, found
+ * when the table was made, with which all keys of all buckets get different slots. Slot 0 is for
+ * key 0 alone, whose hash is 0. */
 typedef struct fp_slots {
     uint16_t *multipliers;
-    uint32_t group_shift;
+    uint32_t bucket_shift;
     uint32_t slot_shift;
 } fp_slots;
 
 static inline uint64_t fp_slot(const fp_slots *slots, uint64_t hash) {
-    return hash * slots->multipliers[hash >> slots->group_shift] >> slots->slot_shift;
+    return hash * slots->multipliers[hash >> slots->bucket_shift] >> slots->slot_shift;
 }
 
-/* Finds slots for `count` keys with these hashes; slot_of[i] gets the slot of key i. *found is 0 if the
- * hashes do not allow it (some are equal, or bad luck): the caller tries other hashes. The multipliers are
- * the caller's to release. */
-fastpair_status fp_slots_find(const uint64_t *hashes, uint32_t count,
-                              const fastpair_allocator *allocator, fp_slots *slots,
-                              uint32_t *slot_of, int *found, fastpair_error *error);
+/* The keys of one hash table. */
+typedef struct fp_keys {
+    uint64_t *hashes;
+    uint32_t *slot_of; /* by key: the slot that was found */
+    uint32_t count;
+} fp_keys;
+
+/* Finds slots for keys by their hashes. *found is 0 if the hashes do not allow it (some are equal,
+ * or bad luck): the caller tries other hashes. The multipliers are the caller's to release. */
+fastpair_status fp_slots_find(const fp_keys *keys, const fastpair_allocator *allocator,
+                              fp_slots *slots, int *found, fastpair_error *error);
 
 static inline uint64_t fp_slots_size(const fp_slots *slots) {
     return 1ull << (64 - slots->slot_shift);
 }
 
-/* Numbers nodes. Node i has the leaves bytes[starts[i] .. starts[i+1]), all different, and gets numbers[i];
- * no two nodes get the same, nor do two leaves the same `number + byte`. Numbers stay below FP_NODE_LIMIT. */
+/* Numbers nodes. Node i has the leaves bytes[starts[i] .. starts[i+1]), all different, and gets
+ * numbers[i]. No two nodes get the same number, and no two leaves the same `number + byte`. Numbers
+ * stay below FP_NODE_LIMIT. */
 fastpair_status fp_number_nodes(const uint32_t *starts, const uint8_t *bytes, uint32_t nodes,
                                 const fastpair_allocator *allocator, uint32_t *numbers,
                                 fastpair_error *error);
 
 #define FP_NODE_LIMIT (1u << 21)
 
-/* A hash table. An entry is one word, or two if the key has more than 40 bits: then the first is its bytes
- * 0..7. The last word is the rest of the key in bits 24..63 and the node below: for forks its number, for
- * stems four times that plus the stem's class. */
+/* A hash table. An entry is one word, or two if the key has more than 40 bits: then the first word
+ * is bytes 0..7 of the key. The last word has the rest of the key in bits 24..63, and the node
+ * below them: for forks its number, for stems four times its number plus the stem's class. */
 typedef struct fp_table {
     fp_slots slots;
     uint64_t *entries;
 } fp_table;
 
-/* Stems have classes 0..3, their length being 4 * class + 1. Tables 1..3 are those of the classes; class 0
- * needs none, so table 0 is that of the forks. */
+/* Stems have classes 0..3; their length is 4 * class + 1. Classes 1..3 have tables 1..3. Class 0
+ * needs none, so table 0 has the forks. */
 #define FP_CLASSES            4u
 #define FP_TABLE_WORDS(which) ((which) < 2 ? 1u : 2u)
 
 #define FP_LEAF_NONE (1u << 24) /* in `leaves`: no leaf here */
 
 struct fp_matcher {
-    uint32_t longest;      /* of the tokens there are: 1..16 */
+    uint32_t longest;      /* token: 1..16 bytes */
     uint64_t factors[2];   /* hash = first word of the key * factors[0] + second * factors[1] */
-    uint32_t stems_1[256]; /* by byte: four times the number */
+    uint32_t stems_1[256]; /* by byte: four times its number */
     fp_table tables[FP_CLASSES];
     uint32_t *answers;   /* by node number: id, and the length from bit 16 on */
     uint32_t *leaves;    /* by node number + byte: id, and the byte from bit 16 on */

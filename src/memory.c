@@ -1,5 +1,5 @@
-/* memory.c - allocation through the caller's hooks. In: a count and a size. Out: memory or NULL. Refuses
- * products that overflow, so no caller needs to check its multiplications. */
+/* memory.c - allocation through the caller's hooks. In: a count and a size. Out: memory or NULL.
+ * Refuses products that overflow, so no caller needs to check its multiplications. */
 #include "memory.h"
 
 #include <stdlib.h>
@@ -69,7 +69,7 @@ fastpair_status fp_buffer_reserve(fp_buffer *buffer, const fastpair_allocator *a
     return FASTPAIR_OK;
 }
 
-void fp_buffer_free(fp_buffer *buffer, const fastpair_allocator *allocator) {
+void fp_buffer_close(fp_buffer *buffer, const fastpair_allocator *allocator) {
     fp_release(allocator, buffer->data);
     *buffer = (fp_buffer){0};
 }

@@ -4,13 +4,13 @@
 
 #include "error.h"
 
-/* The hooks with the defaults filled in: `allocator` may be NULL or all zero. INVALID_ARGUMENT if only one
- * of the two functions is set. */
+/* The hooks with the defaults filled in: `allocator` may be NULL or all zero. INVALID_ARGUMENT if
+ * only one of the two functions is set. */
 fastpair_status fp_allocator_resolve(const fastpair_allocator *allocator,
                                      fastpair_allocator *resolved, fastpair_error *error);
 
-/* Allocates count * size bytes (uninitialised); NULL on overflow, on 0 from the hook, or above PTRDIFF_MAX.
- * Asking for 0 bytes gives a unique pointer. The memory is 16-byte aligned. */
+/* Allocates count * size bytes, uninitialised and 16-byte aligned. NULL if the hook returns NULL or
+ * the product overflows PTRDIFF_MAX. Asking for 0 bytes gives a unique pointer. */
 void *fp_allocate(const fastpair_allocator *allocator, uint64_t count, uint64_t size);
 
 /* The same, zeroed. */
@@ -26,9 +26,9 @@ typedef struct fp_buffer {
     uint64_t capacity;
 } fp_buffer;
 
-/* Makes room for `more` bytes behind size (size stays). Contents are kept. */
+/* Makes room for `more` bytes after `size`, which stays. Contents are kept. */
 fastpair_status fp_buffer_reserve(fp_buffer *buffer, const fastpair_allocator *allocator,
                                   uint64_t more, fastpair_error *error);
-void fp_buffer_free(fp_buffer *buffer, const fastpair_allocator *allocator);
+void fp_buffer_close(fp_buffer *buffer, const fastpair_allocator *allocator);
 
 #endif

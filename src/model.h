@@ -1,14 +1,16 @@
-/* model.h - a trained dictionary in memory: what the public fastpair_dictionary is. */
+/* model.h - a trained dictionary in memory: what the public fastpair_dictionary is. model.c trains
+ * it, dictionary.c has the public calls. */
 #ifndef FP_MODEL_H
 #define FP_MODEL_H
 
 #include "dict.h"
 #include "matcher.h"
+#include "sample.h"
 #include "settings.h"
-#include "train.h"
 
-/* `tokens` and `matcher` serve parsing. `dict` and `code_of_id` are the numbering that export writes; models that live
- * inside a writer have none (dict.runs is NULL), as the writer numbers tokens by the data it sees. */
+/* `tokens` and `matcher` serve parsing. `dict` and `code_of_id` are the numbering that export
+ * writes. Models inside a writer have none (dict.runs is NULL), because the writer numbers tokens
+ * by the data it sees. */
 struct fastpair_dictionary {
     fastpair_allocator allocator;
     fp_codec_choice choice;
@@ -19,31 +21,20 @@ struct fastpair_dictionary {
     uint32_t *code_of_id;
 };
 
-/* Trains on a sample with the codec of `choice` (not auto, not stored). The result has no numbering. */
-fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice, int hot,
-                               uint64_t seed, const fastpair_allocator *allocator,
-                               fastpair_dictionary **model, fastpair_error *error);
-
-/* Draws a sample from `rows`, settles an automatic codec (settings->choice is updated, so that it is chosen once) and
- * trains. */
-fastpair_status fp_model_from_rows(const fastpair_rows *rows, fp_settings *settings,
-                                   uint64_t column_bytes, fastpair_dictionary **model,
-                                   fastpair_error *error);
-
-/* Drops learned tokens (two bytes or more) whose count is 0. A parse of the counted data stays the same, since the
- * greedy match never chose them. `counts` is compacted to the new ids; new_id_of (tokens.count entries) gets each old
- * id's new one. */
-fastpair_status fp_model_prune(fastpair_dictionary *model, uint64_t *counts, uint16_t *new_id_of,
+/* Trains on a sample with the codec of `choice` (not auto, not stored). Seed, hot part and
+ * allocator come from the settings. The result has no numbering. */
+fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice,
+                               const fp_settings *settings, fastpair_dictionary **model,
                                fastpair_error *error);
 
-/* Chooses a codec for the sample by settings->goal (auto.c). `column_bytes` 0 means unknown. */
-fastpair_status fp_auto_choose(const fp_sample *sample, const fp_settings *settings,
-                               uint64_t column_bytes, fp_codec_choice *choice,
-                               fastpair_error *error);
+/* An empty model, filled by the caller; NULL without memory. */
+fastpair_dictionary *fp_model_open(fp_codec_choice choice, uint64_t seed,
+                                   const fastpair_allocator *allocator);
 
-/* Draws the training sample for settings->choice, settling an automatic choice first: *choice is the codec to train. */
-fastpair_status fp_sample_for(const fastpair_rows *rows, const fp_settings *settings,
-                              uint64_t column_bytes, fp_sample *sample, fp_codec_choice *choice,
-                              fastpair_error *error);
+/* NULL is allowed. */
+void fp_model_close(fastpair_dictionary *model);
+
+/* Bytes of all tokens together. */
+uint64_t fp_model_token_bytes(const fastpair_dictionary *model);
 
 #endif

@@ -1,15 +1,16 @@
 /* pack.c - packing and unpacking codes. In: 16-bit codes, or packed bytes. Out: the other.
  *
- * The trick: eight codes are a whole number of bytes at every width, so the loops go by eights, each half of which is one
- * 64-bit word. The few codes at an end that no such step may touch go one by one. Refuses nothing: sizes are the
- * caller's promise. */
+ * The trick: eight codes are a whole number of bytes at every width, so the loops take eight codes
+ * per step, each half of which is one 64-bit word. The few codes at an end that no such step may
+ * touch go one by one. Refuses nothing: sizes are the caller's promise. */
 #include "pack.h"
 
 #include "format.h"
 
 #define FP_PACK_INLINE static inline __attribute__((always_inline))
 
-/* Calls with a constant width, so that every shift is one; the narrow widths of tiny dictionaries share a slower copy. */
+/* Calls with a constant width, so that every shift is a constant. The narrow widths of tiny
+ * dictionaries share a slower copy. */
 #define FP_FOR_WIDTH(bits, call)                                                                   \
     switch (bits) {                                                                                \
     case 9: call(9); break;                                                                        \
@@ -29,7 +30,7 @@ FP_PACK_INLINE uint64_t join_four(const uint16_t *codes, uint32_t bits) {
            (uint64_t)codes[3] << 3 * bits;
 }
 
-/* Each step stores 16 bytes, of which the next one overwrites those behind its `bits`. */
+/* Each step stores 16 bytes, of which the next step overwrites all but the first `bits`. */
 FP_PACK_INLINE void pack_groups(const uint16_t *codes, uint64_t groups, uint8_t *packed,
                                 uint32_t bits) {
     for (; groups; groups--, codes += 8, packed += bits) {
@@ -62,7 +63,8 @@ FP_PACK_INLINE uint64_t spread_four(uint64_t word, uint32_t bits) {
            (word >> 3 * bits & mask) << 48;
 }
 
-/* The second half begins in the middle of a byte if the width is odd; 4 + 4 * 15 bits still fit a word. */
+/* The second half begins in the middle of a byte if the width is odd; 4 + 4 * 15 bits still fit a
+ * word. */
 FP_PACK_INLINE void unpack_groups(const uint8_t *packed, uint64_t groups, uint16_t *codes,
                                   uint32_t bits) {
     for (; groups; groups--, packed += bits, codes += 8) {

@@ -1,20 +1,22 @@
-/* reader.c - streaming decompression. In: a column file, front to back, from the caller's source. Out: its rows, one
- * chunk a call, in order.
+/* reader.c - streaming decompression. In: a column file, front to back, from the caller's source.
+ * Out: its rows, one chunk per call, in order.
  *
- * Blocks are read by the calling thread, up to one chunk a thread ahead, then checked and decoded in parallel. Memory
- * grows only as bytes really arrive, whatever sizes a header claims. Every checksum is verified and every chunk
- * validated before its rows are given, since nobody can go back and do that later. Refuses what opening and
- * validating refuse, a footer that does not repeat what was read, and bytes behind the trailer. */
+ * The calling thread reads blocks, up to one chunk per thread ahead; then they are checked and
+ * decoded in parallel. Memory grows only as bytes really arrive, whatever sizes a header claims.
+ * Every chunk is validated, checksums included, before its rows are given, since nobody can go back
+ * and do that later. Refuses what opening and validating refuse, a footer that does not repeat what
+ * was read, and bytes after the trailer. */
 #include "reader_private.h"
 
+#include "options.h"
 #include "threads.h"
 
-/* Checks and decodes one chunk; needs no memory but what the slot has. */
+/* Checks and decodes one chunk. Needs memory only for tables of a dictionary that is used first
+ * here. */
 static void decode_slot(void *context, uint64_t i) {
     fp_slot *s = (fp_slot *)context + i;
-    fp_chunk_view view = {&s->chunk, s->block.data, s->dictionary ? s->dictionary->decoder : NULL,
-                          s->number, 0};
-    s->status = fp_chunk_validate(&view, s->dictionary, &s->error);
+    fp_chunk_view view = {&s->chunk, s->block.data, s->dictionary, s->number, 0};
+    s->status = fp_chunk_validate(&view, &s->error);
     if (!s->status && s->chunk.coded) {
         fp_batch_cache unused; /* no batch is cut */
         fp_batch_cache_empty(&unused);
@@ -31,27 +33,24 @@ static void decode_slot(void *context, uint64_t i) {
 }
 
 fastpair_status fastpair_reader_open(const fastpair_source *source,
-                                     const fastpair_open_options *options, uint32_t threads,
-                                     fastpair_reader **reader, fastpair_error *error) {
+                                     const fastpair_open_options *options, fastpair_reader **reader,
+                                     fastpair_error *error) {
     if (reader) *reader = NULL;
     if (!reader || !source || !source->read)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_reader_open: reader, source and its read must not be NULL");
-    fastpair_allocator allocator;
-    fp_cpu_level level;
-    fastpair_status status = fp_check_threads(threads, error);
-    if (!status) status = fp_open_options_resolve(options, &allocator, &level, error);
+    fp_open_settings settings;
+    fastpair_status status = fp_open_settings_resolve(options, &settings, error);
     if (status) return status;
-    fastpair_reader *opened = fp_allocate_zero(&allocator, 1, sizeof *opened);
+    fastpair_reader *opened = fp_allocate_zero(&settings.allocator, 1, sizeof *opened);
     if (!opened) return fp_fail_memory(error, sizeof *opened);
     opened->source = *source;
-    opened->allocator = allocator;
-    opened->level = level;
-    opened->threads = threads ? threads : 1;
-    opened->slots = fp_allocate_zero(&allocator, opened->threads, sizeof *opened->slots);
+    opened->settings = settings;
+    opened->slots.list =
+        fp_allocate_zero(&settings.allocator, settings.threads, sizeof *opened->slots.list);
     uint8_t header[FP_FILE_HEADER];
-    if (!opened->slots)
-        status = fp_fail_memory(error, opened->threads * sizeof *opened->slots);
+    if (!opened->slots.list)
+        status = fp_fail_memory(error, settings.threads * sizeof *opened->slots.list);
     else
         status = fp_reader_get(opened, header, sizeof header, "the file header", error);
     if (!status) status = fp_file_header_read(header, &opened->file, error);
@@ -68,31 +67,35 @@ fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *row
     if (!reader || !rows || !at_end)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_reader_next: reader, rows and at_end must not be NULL");
-    *rows = (fastpair_rows){0};
     *at_end = 0;
-    if (reader->next == reader->filled && !reader->failed && !reader->at_footer) {
-        reader->next = reader->filled = 0;
+    fastpair_rows none = {0};
+    fastpair_status status = fp_info_copy("rows", &none, sizeof none, rows, error);
+    if (status) return status;
+    if (reader->slots.next == reader->slots.filled && !reader->failed && !reader->at_footer) {
+        reader->slots.next = reader->slots.filled = 0;
         reader->failed = fp_reader_read_ahead(reader, &reader->failure);
-        fp_parallel(reader->threads, reader->filled, decode_slot, reader->slots);
+        fp_parallel(reader->settings.threads, reader->slots.filled, decode_slot,
+                    reader->slots.list);
     }
-    if (reader->next == reader->filled && !reader->failed && !reader->at_end)
+    if (reader->slots.next == reader->slots.filled && !reader->failed && !reader->at_end)
         reader->failed = fp_reader_read_end(reader, &reader->failure);
-    if (reader->next < reader->filled) {
-        fp_slot *s = &reader->slots[reader->next];
+    if (reader->slots.next < reader->slots.filled) {
+        fp_slot *s = &reader->slots.list[reader->slots.next];
         if (!s->status) {
             const uint8_t *block = s->block.data;
             rows->rows = s->chunk.rows;
             rows->bytes = s->chunk.coded ? s->bytes.data
                                          : fp_chunk_section(&s->chunk, block, FP_SECTION_CODES);
-            rows->offsets = (const uint64_t *)(const void *)s->offsets.data;
+            rows->offsets = s->offsets.data;
+            rows->offset_bits = 64;
             if (s->chunk.has_validity)
                 rows->validity = fp_chunk_section(&s->chunk, block, FP_SECTION_VALIDITY);
-            reader->next++;
+            reader->slots.next++;
             return FASTPAIR_OK;
         }
         reader->failed = s->status; /* stays, and so do all later chunks */
         reader->failure = s->error;
-        reader->next = reader->filled;
+        reader->slots.next = reader->slots.filled;
     }
     if (reader->failed) {
         if (error) *error = reader->failure;
@@ -117,20 +120,20 @@ fastpair_status fastpair_reader_get_framing(const fastpair_reader *reader, int *
 
 void fastpair_reader_close(fastpair_reader *reader) {
     if (!reader) return;
-    fastpair_allocator allocator = reader->allocator;
+    fastpair_allocator allocator = reader->settings.allocator;
     for (uint64_t i = 0; i < reader->totals.dictionaries; i++) {
-        fp_column_dict_close(reader->dictionaries[i], &allocator);
-        fp_release(&allocator, reader->dictionaries[i]);
+        fp_column_dict_close(reader->dictionaries.list[i]);
+        fp_release(&allocator, reader->dictionaries.list[i]);
     }
-    fp_release(&allocator, reader->dictionaries);
-    fp_buffer_free(&reader->code_bits, &allocator);
-    fp_buffer_free(&reader->chunk_entries, &allocator);
-    fp_buffer_free(&reader->scratch, &allocator);
-    for (uint32_t i = 0; reader->slots && i < reader->threads; i++) {
-        fp_buffer_free(&reader->slots[i].block, &allocator);
-        fp_buffer_free(&reader->slots[i].bytes, &allocator);
-        fp_buffer_free(&reader->slots[i].offsets, &allocator);
+    fp_release(&allocator, reader->dictionaries.list);
+    fp_buffer_close(&reader->dictionaries.code_bits, &allocator);
+    fp_buffer_close(&reader->chunk_entries, &allocator);
+    fp_buffer_close(&reader->scratch, &allocator);
+    for (uint32_t i = 0; reader->slots.list && i < reader->settings.threads; i++) {
+        fp_buffer_close(&reader->slots.list[i].block, &allocator);
+        fp_buffer_close(&reader->slots.list[i].bytes, &allocator);
+        fp_buffer_close(&reader->slots.list[i].offsets, &allocator);
     }
-    fp_release(&allocator, reader->slots);
+    fp_release(&allocator, reader->slots.list);
     fp_release(&allocator, reader);
 }

@@ -1,8 +1,9 @@
-/* reader_blocks.c - the bytes of a streamed column. In: the caller's source. Out: dictionaries with their tables, chunks
- * in their slots, and at the end a footer that was found to repeat them.
+/* reader_blocks.c - the bytes of a streamed column. In: the caller's source. Out: dictionaries,
+ * chunks in their slots, and at the end a footer that was found to repeat them.
  *
- * Buffers grow by what has really arrived, so a header that claims terabytes costs nothing. Refuses input that ends too
- * early or too late, with the offset, and blocks that the format does not allow. */
+ * Buffers grow by what has really arrived, so a header that claims terabytes costs nothing. Refuses
+ * input that ends too early or too late, with the offset, and blocks that the format does not
+ * allow. */
 #include "reader_private.h"
 
 #include <errno.h>
@@ -21,8 +22,7 @@ fastpair_status fp_reader_get(fastpair_reader *reader, uint8_t *into, uint64_t s
         size_t got = 0;
         int reason = reader->source.read(reader->source.context, into, (size_t)size, &got);
         if (reason || got > size) {
-            errno =
-                reason ? reason : EINVAL; /* for %m, which unlike strerror is safe among threads */
+            errno = reason ? reason : EINVAL; /* for %m, which threads may use, unlike strerror */
             return fp_fail(error, FASTPAIR_ERROR_IO, reader->position,
                            "reading at offset %" PRIu64 " failed: %m", reader->position);
         }
@@ -42,7 +42,8 @@ static fastpair_status read_into(fastpair_reader *reader, fp_buffer *buffer, uin
                                  const char *what, fastpair_error *error) {
     while (buffer->size < total) {
         uint64_t piece = total - buffer->size < PIECE_BYTES ? total - buffer->size : PIECE_BYTES;
-        fastpair_status status = fp_buffer_reserve(buffer, &reader->allocator, piece, error);
+        fastpair_status status =
+            fp_buffer_reserve(buffer, &reader->settings.allocator, piece, error);
         if (!status)
             status = fp_reader_get(reader, buffer->data + buffer->size, piece, what, error);
         if (status) return status;
@@ -62,7 +63,7 @@ static fastpair_status reset(fp_buffer *buffer, const fastpair_allocator *alloca
 
 static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *start,
                                        fastpair_error *error) {
-    const fastpair_allocator *allocator = &reader->allocator;
+    const fastpair_allocator *allocator = &reader->settings.allocator;
     uint64_t position = reader->position - FP_BLOCK_START, number = reader->totals.dictionaries;
     fastpair_status status = reset(&reader->scratch, allocator, FP_DICT_HEADER, error);
     if (status) return status;
@@ -71,7 +72,8 @@ static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *s
     status = read_into(reader, &reader->scratch, FP_DICT_HEADER, "a dictionary's header", error);
     if (status) return status;
     uint64_t block_bytes = fp_load64(reader->scratch.data + 8);
-    /* A damaged size must not make us read on: look at the checksum before the rest is there. */
+    /* A damaged size must not make us read on, so the checksum is compared before the rest is
+     * read. */
     if (fp_load64(reader->scratch.data + 88) != fp_checksum(reader->scratch.data, 88) ||
         block_bytes < FP_DICT_HEADER || block_bytes > LARGEST_DICT_BLOCK)
         return fp_fail(
@@ -82,48 +84,51 @@ static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *s
     status = read_into(reader, &reader->scratch, block_bytes, "a dictionary", error);
     if (status) return status;
 
-    if (number == reader->dictionary_capacity) {
+    if (number == reader->dictionaries.capacity) {
         uint64_t capacity = number ? number * 2 : 8;
         fp_column_dict **grown = fp_allocate(allocator, capacity, sizeof *grown);
         if (!grown) return fp_fail_memory(error, capacity * sizeof *grown);
-        if (number) memcpy(grown, reader->dictionaries, (size_t)number * sizeof *grown);
-        fp_release(allocator, reader->dictionaries);
-        reader->dictionaries = grown;
-        reader->dictionary_capacity = capacity;
+        if (number) memcpy(grown, reader->dictionaries.list, (size_t)number * sizeof *grown);
+        fp_release(allocator, reader->dictionaries.list);
+        reader->dictionaries.list = grown;
+        reader->dictionaries.capacity = capacity;
     }
-    status = fp_buffer_reserve(&reader->code_bits, allocator, sizeof(uint32_t), error);
+    status = fp_buffer_reserve(&reader->dictionaries.code_bits, allocator, sizeof(uint32_t), error);
     if (status) return status;
     fp_column_dict *dictionary = fp_allocate(allocator, 1, sizeof *dictionary);
     if (!dictionary) return fp_fail_memory(error, sizeof *dictionary);
-    status = fp_column_dict_open(reader->scratch.data, block_bytes, &reader->file, position,
-                                 reader->position, reader->level, allocator, &reader->table_bytes,
+    reader->dictionaries.budget.file_bytes = reader->position;
+    fp_dict_block block = {reader->scratch.data, block_bytes, position, reader->file.alignment};
+    status = fp_column_dict_open(&block, &reader->settings, &reader->dictionaries.budget,
                                  dictionary, error);
     if (status) {
         fp_release(allocator, dictionary);
         return status;
     }
-    fp_store32(reader->code_bits.data + reader->code_bits.size, dictionary->dict.code_bits);
-    reader->code_bits.size += sizeof(uint32_t);
-    reader->dictionaries[reader->totals.dictionaries++] = dictionary;
+    fp_store32(reader->dictionaries.code_bits.data + reader->dictionaries.code_bits.size,
+               dictionary->dict.code_bits);
+    reader->dictionaries.code_bits.size += sizeof(uint32_t);
+    reader->dictionaries.list[reader->totals.dictionaries++] = dictionary;
     return FASTPAIR_OK;
 }
 
 static fastpair_status read_chunk(fastpair_reader *reader, const uint8_t *start, fp_slot *to,
                                   fastpair_error *error) {
-    const fastpair_allocator *allocator = &reader->allocator;
+    const fastpair_allocator *allocator = &reader->settings.allocator;
     uint64_t position = reader->position - FP_BLOCK_START;
     fastpair_status status = reset(&to->block, allocator, FP_CHUNK_HEADER, error);
     if (status) return status;
     memcpy(to->block.data, start, FP_BLOCK_START);
     to->block.size = FP_BLOCK_START;
     status = read_into(reader, &to->block, FP_CHUNK_HEADER, "a chunk's header", error);
+    fp_chunk_context before = {reader->file.alignment,
+                               (const uint32_t *)(const void *)reader->dictionaries.code_bits.data,
+                               reader->totals.dictionaries};
     if (!status)
-        status = fp_chunk_read_header(to->block.data, position, reader->file.alignment,
-                                      (const uint32_t *)(const void *)reader->code_bits.data,
-                                      reader->totals.dictionaries, &to->chunk, error);
+        status = fp_chunk_read_header(to->block.data, position, &before, &to->chunk, error);
     if (!status) status = read_into(reader, &to->block, to->chunk.block_bytes, "a chunk", error);
-    /* The block is there, so what it decodes to is in proportion: a code of one bit gives 16 bytes at most, a block
-     * of 256 rows has 16 bytes of directory. */
+    /* The block is there, so what it decodes to is in proportion: a code of one bit gives at most
+     * 16 bytes, and 256 rows have 16 bytes of directory. */
     if (!status && to->chunk.coded)
         status = reset(&to->bytes, allocator, to->chunk.decoded_bytes, error);
     if (!status)
@@ -134,14 +139,14 @@ static fastpair_status read_chunk(fastpair_reader *reader, const uint8_t *start,
     if (status) return status;
 
     to->number = reader->totals.chunks;
-    to->dictionary = to->chunk.coded ? reader->dictionaries[to->chunk.dictionary] : NULL;
+    to->dictionary = to->chunk.coded ? reader->dictionaries.list[to->chunk.dictionary] : NULL;
     fp_chunk_entry entry = {position, to->chunk.block_bytes, to->chunk.rows,
                             to->chunk.decoded_bytes};
     memcpy(reader->chunk_entries.data + reader->chunk_entries.size, &entry, sizeof entry);
     reader->chunk_entries.size += sizeof entry;
     reader->totals.chunks++;
-    /* Nothing below passes 2^64: that would take 2^32 chunks of 384 bytes and more a piece, and fp_footer_check_entries
-     * looks again. */
+    /* Nothing below passes 2^64: that would take 2^32 chunks of at least 384 bytes, and
+     * fp_footer_check_entries looks again. */
     reader->totals.rows += to->chunk.rows;
     reader->totals.nulls += to->chunk.nulls;
     reader->totals.codes += to->chunk.codes;
@@ -161,7 +166,7 @@ fastpair_status fp_reader_read_ahead(fastpair_reader *reader, fastpair_error *er
                 error, FASTPAIR_ERROR_CORRUPT, FP_FILE_HEADER,
                 "the bytes between the file header and the first block are not all zero");
     }
-    while (reader->filled < reader->threads) {
+    while (reader->slots.filled < reader->settings.threads) {
         uint64_t position = reader->position;
         fastpair_status status = fp_reader_get(reader, reader->start, FP_BLOCK_START,
                                                "a block's header, or before its footer", error);
@@ -169,8 +174,9 @@ fastpair_status fp_reader_read_ahead(fastpair_reader *reader, fastpair_error *er
         switch (fp_load32(reader->start)) {
         case FP_KIND_DICTIONARY: status = read_dictionary(reader, reader->start, error); break;
         case FP_KIND_CHUNK:
-            status = read_chunk(reader, reader->start, &reader->slots[reader->filled], error);
-            reader->filled += !status;
+            status =
+                read_chunk(reader, reader->start, &reader->slots.list[reader->slots.filled], error);
+            reader->slots.filled += !status;
             break;
         case FP_KIND_FOOTER: reader->at_footer = 1; return FASTPAIR_OK;
         default:
@@ -196,7 +202,7 @@ static fastpair_status compare_entries(const fastpair_reader *reader, const uint
                                        const fp_footer *footer, uint64_t position,
                                        fastpair_error *error) {
     for (uint64_t i = 0; i < footer->dictionaries; i++) {
-        fp_dict_entry said = fp_footer_dict(entries, i), seen = reader->dictionaries[i]->entry;
+        fp_dict_entry said = fp_footer_dict(entries, i), seen = reader->dictionaries.list[i]->entry;
         if (said.position != seen.position || said.block_bytes != seen.block_bytes)
             return footer_fault(position, error);
     }
@@ -214,7 +220,7 @@ fastpair_status fp_reader_read_end(fastpair_reader *reader, fastpair_error *erro
     uint64_t position = reader->position - FP_BLOCK_START, footer_at;
     fp_footer *totals = &reader->totals, footer;
     fp_buffer *buffer = &reader->scratch;
-    fastpair_status status = reset(buffer, &reader->allocator, FP_FOOTER_HEADER, error);
+    fastpair_status status = reset(buffer, &reader->settings.allocator, FP_FOOTER_HEADER, error);
     if (status) return status;
     memcpy(buffer->data, reader->start, FP_BLOCK_START);
     buffer->size = FP_BLOCK_START;
@@ -247,7 +253,7 @@ fastpair_status fp_reader_read_end(fastpair_reader *reader, fastpair_error *erro
     if (status == FASTPAIR_ERROR_IO) return status;
     if (!status)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, end,
-                       "there are bytes behind the end of the column (offset %" PRIu64 ")", end);
+                       "there are bytes after the end of the column (offset %" PRIu64 ")", end);
     totals->final_separator = footer.final_separator;
     reader->at_end = 1;
     return FASTPAIR_OK;

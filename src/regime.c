@@ -1,50 +1,70 @@
-/* regime.c - dictionaries of one file, kept while it is written. In: models, rows. Out: which of them suits the rows best. The
- * trick: a sample of some hundred pieces tells models apart as well as all rows do, since all of them parse the same pieces.
+/* regime.c - dictionaries of one file, kept while it is written. In: models, numberings, rows. Out:
+ * how many bits each dictionary needs for the rows. The trick: a sample of some hundred pieces
+ * tells dictionaries apart as well as all rows do, because all of them parse the same pieces.
  * Refuses nothing. */
 #include "regime.h"
+
+#include "parse.h"
 
 #include <string.h>
 
 /* Bytes of a unit that are parsed with every regime. */
 #define PROBE_BYTES (256u << 10)
 
-fastpair_status fp_regime_create(fastpair_dictionary *model, const fastpair_allocator *allocator,
-                                 fp_regime *regime, fastpair_error *error) {
+fastpair_status fp_regime_open(fastpair_dictionary *model, const fastpair_allocator *allocator,
+                               fp_regime *regime, fastpair_error *error) {
     *regime =
         (fp_regime){.model = model,
                     .counts = fp_allocate_zero(allocator, FP_MAX_TOKENS, sizeof *regime->counts),
                     .used = fp_allocate_zero(allocator, FP_MAX_TOKENS, 1)};
     if (regime->counts && regime->used) return FASTPAIR_OK;
-    fp_regime_free(regime, allocator);
+    fp_regime_close(regime, allocator);
     return fp_fail_memory(error, FP_MAX_TOKENS * sizeof *regime->counts);
 }
 
-void fp_numbering_free(fp_numbering *numbering, const fastpair_allocator *allocator) {
-    if (numbering && numbering->owns_dict) fp_dict_free(&numbering->dict, allocator);
-    fp_release(allocator, numbering);
-}
-
-void fp_regime_free(fp_regime *regime, const fastpair_allocator *allocator) {
-    fastpair_dictionary_free(regime->model);
-    fp_numbering_free(regime->numbering, allocator);
+void fp_regime_close(fp_regime *regime, const fastpair_allocator *allocator) {
+    fp_model_close(regime->model);
+    fp_numbering_close(regime->numbering, allocator);
     fp_release(allocator, regime->counts);
     fp_release(allocator, regime->used);
     *regime = (fp_regime){0};
 }
 
-void fp_regimes_free(fp_regimes *regimes, const fastpair_allocator *allocator) {
-    fp_regime_free(&regimes->present, allocator);
+void fp_regimes_close(fp_regimes *regimes, const fastpair_allocator *allocator) {
+    fp_regime_close(&regimes->present, allocator);
     for (uint32_t i = 0; i < regimes->earlier_count; i++)
-        fp_regime_free(&regimes->earlier[i], allocator);
+        fp_regime_close(&regimes->earlier[i], allocator);
     regimes->earlier_count = 0;
 }
 
+void fp_regime_renumber(fp_regime *regime, fp_numbering *numbering,
+                        const fastpair_allocator *allocator) {
+    fp_numbering_close(regime->numbering, allocator);
+    regime->numbering = numbering;
+    regime->record.code_bits = numbering->dict.code_bits;
+    regime->record.token_bytes = numbering->dict.bytes_size;
+    memset(regime->used, 0, FP_MAX_TOKENS);
+}
+
+uint32_t fp_regime_count(fp_regime *regime, const uint32_t *counts, uint32_t ids) {
+    uint32_t first_used = 0;
+    for (uint32_t id = 0; id < ids; id++) {
+        uint8_t first = counts[id] != 0 && !regime->used[id];
+        regime->counts[id] += counts[id];
+        regime->used[id] |= first;
+        first_used += first;
+    }
+    return first_used;
+}
+
+/* ---------------------------------------------------------------- present and earlier ones */
+
 void fp_regimes_enter(fp_regimes *regimes, fp_regime next, const fastpair_allocator *allocator) {
     if (!regimes->present.numbering) {
-        fp_regime_free(&regimes->present, allocator);
+        fp_regime_close(&regimes->present, allocator);
     } else {
-        if (regimes->earlier_count == FP_EARLIER)
-            fp_regime_free(&regimes->earlier[--regimes->earlier_count], allocator);
+        if (regimes->earlier_count == FP_MAX_EARLIER)
+            fp_regime_close(&regimes->earlier[--regimes->earlier_count], allocator);
         memmove(regimes->earlier + 1, regimes->earlier,
                 regimes->earlier_count * sizeof *regimes->earlier);
         regimes->earlier[0] = regimes->present;
@@ -61,6 +81,16 @@ void fp_regimes_return(fp_regimes *regimes, uint32_t which, const fastpair_alloc
     fp_regimes_enter(regimes, back, allocator);
 }
 
+fp_situation fp_regimes_situation(const fp_regimes *regimes, const fp_unit *unit) {
+    fp_situation situation = {
+        .unit = *unit, .present = regimes->present.record, .earlier_count = regimes->earlier_count};
+    for (uint32_t i = 0; i < regimes->earlier_count; i++)
+        situation.earlier[i] = regimes->earlier[i].record;
+    return situation;
+}
+
+/* ---------------------------------------------------------------- measuring */
+
 static uint64_t probe_bits(const fp_regime *regime, const fp_sample *sample,
                            const uint64_t *offsets, uint16_t *ids) {
     return fp_parse_rows(regime->model->matcher, sample->bytes, offsets, sample->pieces, ids) *
@@ -69,36 +99,23 @@ static uint64_t probe_bits(const fp_regime *regime, const fp_sample *sample,
 
 fastpair_status fp_regimes_probe(const fp_regimes *regimes, const fastpair_rows *rows,
                                  uint64_t seed, const fastpair_allocator *allocator,
-                                 uint32_t *which, double *share, fastpair_error *error) {
-    *which = FP_EARLIER;
-    *share = 1;
+                                 fp_probe *probe, fastpair_error *error) {
     fp_sample sample;
-    fastpair_status status = fp_sample_draw(rows, PROBE_BYTES, seed, allocator, &sample, error);
+    fastpair_status status = fp_sample_open(rows, PROBE_BYTES, seed, allocator, &sample, error);
     if (status) return status;
-    uint64_t *offsets = fp_allocate(allocator, sample.pieces + 1, sizeof *offsets);
+    uint64_t *offsets = fp_sample_offsets(&sample, allocator);
     uint16_t *ids = fp_allocate(allocator, sample.size, sizeof *ids);
     if (!offsets || !ids) {
         status = fp_fail_memory(error, sample.pieces * sizeof *offsets + sample.size * sizeof *ids);
     } else {
-        offsets[0] = 0;
-        for (uint64_t i = 0; i < sample.pieces; i++)
-            offsets[i + 1] = offsets[i] + sample.lengths[i];
-        uint64_t present = sample.size * 8; /* what does not get smaller is stored */
-        if (regimes->present.numbering) {
-            uint64_t bits = probe_bits(&regimes->present, &sample, offsets, ids);
-            if (bits < present) present = bits;
-        }
-        uint64_t least = present;
-        for (uint32_t i = 0; i < regimes->earlier_count; i++) {
-            uint64_t bits = probe_bits(&regimes->earlier[i], &sample, offsets, ids);
-            if (bits >= least) continue;
-            least = bits;
-            *which = i;
-        }
-        if (present) *share = (double)least / (double)present;
+        *probe = (fp_probe){.bytes = sample.size, .present_bits = UINT64_MAX};
+        if (regimes->present.numbering)
+            probe->present_bits = probe_bits(&regimes->present, &sample, offsets, ids);
+        for (uint32_t i = 0; i < regimes->earlier_count; i++)
+            probe->earlier_bits[i] = probe_bits(&regimes->earlier[i], &sample, offsets, ids);
     }
     fp_release(allocator, offsets);
     fp_release(allocator, ids);
-    fp_sample_free(&sample, allocator);
+    fp_sample_close(&sample, allocator);
     return status;
 }

@@ -1,12 +1,16 @@
-/* sample.c - which bytes of a column training looks at. In: rows, a cap in bytes, a seed. Out: pieces of rows,
- * copied back to back in the order training reads them, at most cap bytes. The trick: the column is read front to
- * back, as jumping about in it costs more than training. Its pieces are divided into equally large strata, each
- * gives a piece, or a few neighbours, that the seed chooses, and these are dealt at random to a number of decks. The
- * sample is deck after deck, so that every stretch of it comes from all over the column. Refuses nothing: null and
- * empty rows are left out, and a column without bytes gives an empty sample. */
+/* sample.c - which bytes of a column training looks at. In: rows, a cap in bytes, a seed. Out:
+ * pieces of rows, copied back to back in the order training reads them, at most cap bytes.
+ *
+ * The trick: the column is read front to back, because jumping about in it costs more than
+ * training. Its pieces are divided into equally large strata. Each stratum gives a piece, or a few
+ * neighbours, that the seed chooses. These pieces are dealt at random to a number of decks. The
+ * sample is deck after deck, so that every stretch of it comes from all over the column. Refuses
+ * nothing: null and empty rows are left out, and a column without bytes gives an empty sample. */
+#include "sample.h"
+
 #include "format.h"
+#include "parse.h"
 #include "rows.h"
-#include "train.h"
 
 #include <string.h>
 
@@ -16,7 +20,8 @@
 #define DECKS       (1u << DECK_BITS)
 #define LOOK_AHEAD  16u /* pieces between the prefetch of a piece and its copy */
 
-/* A chosen piece: from the low bits up its size, its deck and its offset from the column's first byte, below 2^45. */
+/* A chosen piece is one number. From the low bits up: its size, its deck, and its offset from the
+ * column's first byte, below 2^45. */
 #define SIZE_BITS (PIECE_SHIFT + 1)
 
 static inline uint32_t piece_size(uint64_t piece) {
@@ -28,14 +33,12 @@ static inline uint32_t piece_deck(uint64_t piece) {
 static inline uint64_t piece_offset(uint64_t piece) { return piece >> (SIZE_BITS + DECK_BITS); }
 
 static inline uint64_t row_size(const fastpair_rows *rows, uint64_t row) {
-    uint64_t bit = rows->validity_bit_offset + row;
-    if (rows->validity && !(rows->validity[bit >> 3] >> (bit & 7) & 1)) return 0;
     return fp_row_start(rows, row + 1) - fp_row_start(rows, row);
 }
 
-/* The number of the row's first piece. Numbers are such that no sum over rows is needed: a row has one number, and
- * one more for each multiple of 4 KiB at which the column's bytes go on in it. Those are enough for its
- * pieces; numbers left over stand for empty pieces. */
+/* The number of the row's first piece. Numbers are such that no sum over rows is needed: a row has
+ * one number, and one more for each multiple of 4 KiB that the column's bytes reach in it. That is
+ * enough for its pieces; numbers left over stand for empty pieces. */
 static inline uint64_t first_number(const fastpair_rows *rows, uint64_t row) {
     return row + ((fp_row_start(rows, row) - fp_row_start(rows, 0)) >> PIECE_SHIFT);
 }
@@ -43,7 +46,8 @@ static inline uint64_t first_number(const fastpair_rows *rows, uint64_t row) {
 /* The row of a piece number, given that it is not before `row`. */
 static uint64_t find_row(const fastpair_rows *rows, uint64_t row, uint64_t number) {
     while (first_number(rows, row + 1) <= number) {
-        /* The row that would be right if all between had one number is too far by at most the excess. */
+        /* If each row between had one number, `most` would be the row. It is too far by at most the
+         * excess of its number. */
         uint64_t most = row + (number - first_number(rows, row));
         if (most > rows->rows) most = rows->rows;
         uint64_t top = first_number(rows, most), excess = top > number ? top - number : 0;
@@ -60,20 +64,27 @@ static inline uint64_t mix(uint64_t seed, uint64_t number) {
     return x ^ (x >> 32);
 }
 
-/* Divides the `numbers` piece numbers into runs of `run` and these into `strata`; fills `chosen` with the pieces
- * of one run a stratum, in column order, the empty ones left out, and returns how many they are. With as many
- * strata as runs that is all pieces. */
-static uint64_t choose(const fastpair_rows *rows, uint64_t seed, uint64_t numbers, uint64_t run,
-                       uint64_t strata, uint64_t *chosen) {
+/* How pieces are drawn: `numbers` piece numbers are divided into runs of `run`, and the runs into
+ * `strata`. */
+typedef struct drawing {
+    uint64_t seed, numbers, run, strata;
+} drawing;
+
+/* Fills `chosen` with the pieces of one run per stratum, in column order, empty pieces left out, and
+ * returns how many they are. With as many strata as runs that is all pieces. `rows` gives lengths
+ * (fp_rows_lengths), `source` says where the bytes lie. */
+static uint64_t choose(const fastpair_rows *rows, const fastpair_rows *source, const drawing *how,
+                       uint64_t *chosen) {
+    const uint64_t seed = how->seed, numbers = how->numbers, run = how->run, strata = how->strata;
     const uint64_t runs = (numbers + run - 1) / run;
     const unsigned __int128 width =
         ((unsigned __int128)runs << 32) / strata; /* of a stratum, in 2^-32 */
     uint64_t count = 0, row = 0, first = 0;
     for (uint64_t stratum = 0; stratum < strata; stratum++) {
-        uint64_t behind = (uint64_t)(width * (stratum + 1) >> 32), random = mix(seed, stratum);
+        uint64_t next = (uint64_t)(width * (stratum + 1) >> 32), random = mix(seed, stratum);
         uint64_t number =
-            (first + (uint64_t)((unsigned __int128)random * (behind - first) >> 64)) * run;
-        first = behind;
+            (first + (uint64_t)((unsigned __int128)random * (next - first) >> 64)) * run;
+        first = next;
         for (uint64_t end = number + run < numbers ? number + run : numbers; number < end;
              number++) {
             row = find_row(rows, row, number);
@@ -81,7 +92,7 @@ static uint64_t choose(const fastpair_rows *rows, uint64_t seed, uint64_t number
                                                            << PIECE_SHIFT;
             if (skipped >= size) continue;
             uint64_t length = size - skipped < PIECE ? size - skipped : PIECE;
-            uint64_t offset = fp_row_start(rows, row) - fp_row_start(rows, 0) + skipped;
+            uint64_t offset = fp_row_start(source, row) - fp_row_start(source, 0) + skipped;
             chosen[count++] = (offset << DECK_BITS | (random & (DECKS - 1))) << SIZE_BITS | length;
             random = random >> DECK_BITS; /* neighbours go to different decks */
         }
@@ -89,8 +100,8 @@ static uint64_t choose(const fastpair_rows *rows, uint64_t seed, uint64_t number
     return count;
 }
 
-/* A copy without the call or the string instruction that a memcpy of unknown size becomes, as most pieces are
- * short: two 16-byte halves that overlap. */
+/* Copies two halves that overlap. Most pieces are short, and a memcpy of unknown size would become
+ * a call or a string instruction. */
 static inline void copy_piece(uint8_t *to, const uint8_t *from, uint32_t length) {
     if (length > 32) {
         memcpy(to, from, length);
@@ -109,7 +120,8 @@ static inline void copy_piece(uint8_t *to, const uint8_t *from, uint32_t length)
     }
 }
 
-/* Deals the pieces to their decks, which lie one behind the other. What lies beyond the cap is left out. */
+/* Deals the pieces to their decks, which lie one after the other. What lies beyond the cap is left
+ * out. */
 static void deal(const uint8_t *column, const uint64_t *chosen, uint64_t count, uint64_t cap,
                  fp_sample *sample) {
     struct {
@@ -138,17 +150,21 @@ static void deal(const uint8_t *column, const uint64_t *chosen, uint64_t count, 
     }
 }
 
-fastpair_status fp_sample_draw(const fastpair_rows *rows, uint64_t cap, uint64_t seed,
+fastpair_status fp_sample_open(const fastpair_rows *source, uint64_t cap, uint64_t seed,
                                const fastpair_allocator *allocator, fp_sample *sample,
                                fastpair_error *error) {
     *sample = (fp_sample){0};
-    if (rows->rows && !rows->validity)
-        sample->column_bytes = fp_row_start(rows, rows->rows) - fp_row_start(rows, 0);
-    for (uint64_t row = 0; rows->validity && row < rows->rows; row++)
-        sample->column_bytes += row_size(rows, row);
+    /* Pieces are numbered by lengths without the bytes of null rows, so that equal rows give equal
+     * samples. */
+    fastpair_rows lengths, *rows = &lengths;
+    uint64_t *own_offsets;
+    fastpair_status status = fp_rows_lengths(source, allocator, rows, &own_offsets, error);
+    if (status) return status;
+    if (rows->rows) sample->column_bytes = fp_row_start(rows, rows->rows) - fp_row_start(rows, 0);
 
-    /* Short pieces are taken in runs of some 256 bytes, as each run costs a few cache misses. As many strata as
-     * runs of mean size reach the cap, and some more lest the chosen be smaller. */
+    /* Short pieces are taken in runs of some 256 bytes, because each run costs a few cache misses.
+     * There are as many strata as runs of mean size that reach the cap, and some more in case the
+     * chosen are smaller. */
     uint64_t numbers = sample->column_bytes ? first_number(rows, rows->rows) : 0, run = 1,
              strata = 0;
     if (numbers) {
@@ -167,27 +183,38 @@ fastpair_status fp_sample_draw(const fastpair_rows *rows, uint64_t cap, uint64_t
     sample->lengths = fp_allocate(allocator, strata * run, sizeof *sample->lengths);
     if (!chosen || !sample->bytes || !sample->lengths) {
         fp_release(allocator, chosen);
-        fp_sample_free(sample, allocator);
+        fp_release(allocator, own_offsets);
+        fp_sample_close(sample, allocator);
         return fp_fail_memory(error,
                               room + strata * run * (sizeof *chosen + sizeof *sample->lengths));
     }
     if (strata) {
-        uint64_t count = choose(rows, seed, numbers, run, strata, chosen);
-        deal(rows->bytes + fp_row_start(rows, 0), chosen, count, cap, sample);
+        uint64_t count = choose(rows, source, &(drawing){seed, numbers, run, strata}, chosen);
+        deal(source->bytes + fp_row_start(source, 0), chosen, count, cap, sample);
     }
     memset(sample->bytes + sample->size, 0, FP_SLACK);
     fp_release(allocator, chosen);
+    fp_release(allocator, own_offsets);
     return FASTPAIR_OK;
 }
 
-void fp_sample_free(fp_sample *sample, const fastpair_allocator *allocator) {
+void fp_sample_close(fp_sample *sample, const fastpair_allocator *allocator) {
     fp_release(allocator, sample->bytes);
     fp_release(allocator, sample->lengths);
     *sample = (fp_sample){0};
 }
 
+uint64_t *fp_sample_offsets(const fp_sample *sample, const fastpair_allocator *allocator) {
+    uint64_t *offsets = fp_allocate(allocator, sample->pieces + 1, sizeof *offsets);
+    if (!offsets) return NULL;
+    offsets[0] = 0;
+    for (uint64_t i = 0; i < sample->pieces; i++) offsets[i + 1] = offsets[i] + sample->lengths[i];
+    return offsets;
+}
+
 uint64_t fp_sample_default(fastpair_codec codec, uint32_t code_bits) {
-    /* Twice as much gains less than 1 % of bytes per code, at each width. */
+    /* At each width, twice as much gains about 1 % of bytes per code at most
+     * (docs/lab/training.md). */
     static const uint8_t onpair_mebibytes[] = {[13] = 6, [14] = 10, [15] = 16, [16] = 24};
     uint64_t mebibytes = codec == FASTPAIR_CODEC_FSST12      ? 1
                          : code_bits > 12 && code_bits <= 16 ? onpair_mebibytes[code_bits]

@@ -1,5 +1,6 @@
-/* settings.c - from the caller's options to checked settings. In: fastpair_compress_options of any version that starts
- * with its size. Out: fp_settings. Refuses values outside their documented ranges, naming the field. */
+/* settings.c - from the caller's options to checked settings. In: fastpair_compress_options and the
+ * expert options they point to. Out: fp_settings. Refuses values outside their documented ranges
+ * and names the field. */
 #include "settings.h"
 
 #include "format.h"
@@ -42,15 +43,17 @@ static fastpair_status resolve_codec(const fastpair_compress_options *given,
 fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp_settings *settings,
                                     fastpair_error *error) {
     fastpair_compress_options given;
+    fastpair_expert_options expert;
     fastpair_status status = fp_options_copy(options, &given, sizeof given, error);
+    if (!status) status = fp_options_copy(given.expert, &expert, sizeof expert, error);
     if (status) return status;
     *settings = (fp_settings){.goal = given.goal,
-                              .seed = given.seed,
-                              .sample_bytes = given.sample_bytes,
+                              .seed = expert.seed,
+                              .sample_bytes = expert.sample_bytes,
                               .chunk_bytes = given.chunk_bytes ? given.chunk_bytes : 8u << 20,
-                              .batch_codes = given.batch_codes ? given.batch_codes : 256,
-                              .alignment = given.section_alignment ? given.section_alignment : 64,
-                              .hot_codes = given.hot_codes,
+                              .batch_codes = expert.batch_codes ? expert.batch_codes : 256,
+                              .alignment = expert.section_alignment ? expert.section_alignment : 64,
+                              .hot_codes = expert.hot_codes,
                               .threads = given.threads ? given.threads : 1,
                               .dictionary = given.dictionary,
                               .progress = given.progress,

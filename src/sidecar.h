@@ -14,10 +14,11 @@ static inline uint64_t fp_sidecar_size(uint64_t codes, uint32_t batch_codes) {
     return (batches + group - 1) / group * 4 + batches * 2;
 }
 
-/* A section of fp_sidecar_size bytes, at any alignment, for `batches` batches in groups of a power of two. */
+/* A section of fp_sidecar_size bytes, at any alignment. It holds no memory of its own. */
 typedef struct fp_sidecar_reader {
-    const uint8_t *positions, *numbers;
-    uint32_t shift;
+    const uint8_t *positions; /* of each group */
+    const uint8_t *deltas;    /* of each batch, added to its group's position */
+    uint32_t shift;           /* a group has 2^shift batches */
 } fp_sidecar_reader;
 
 static inline fp_sidecar_reader fp_sidecar_open(const uint8_t *section, uint64_t batches,
@@ -29,18 +30,18 @@ static inline fp_sidecar_reader fp_sidecar_open(const uint8_t *section, uint64_t
 /* Where batch k, which must be there, begins in the chunk's decoded bytes. */
 static inline uint64_t fp_sidecar_read(const fp_sidecar_reader *reader, uint64_t k) {
     return (uint64_t)fp_load32(reader->positions + (k >> reader->shift) * 4) +
-           fp_load16(reader->numbers + k * 2);
+           fp_load16(reader->deltas + k * 2);
 }
 
-/* The same for one batch of a section. */
+/* The same for a single batch. */
 static inline uint64_t fp_sidecar_position(const uint8_t *section, uint64_t batches, uint32_t group,
                                            uint64_t k) {
     fp_sidecar_reader reader = fp_sidecar_open(section, batches, group);
     return fp_sidecar_read(&reader, k);
 }
 
-/* Writes the section for codes whose token lengths are lengths_of_code[codes[i]]; fills the 16 counts by length and
- * returns the largest batch in bytes. */
+/* Writes the section for codes whose token lengths are lengths_of_code[codes[i]]. Fills the 16
+ * counts by length and returns the decoded bytes of the largest batch. */
 uint32_t fp_sidecar_write(const uint16_t *codes, uint64_t count, const uint8_t *lengths_of_code,
                           uint32_t batch_codes, uint8_t *section, uint64_t by_length[16]);
 

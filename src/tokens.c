@@ -1,22 +1,23 @@
-/* tokens.c - the list of tokens that training fills. In: byte strings. Out: ids. */
+/* tokens.c - the list of tokens that training fills. In: byte strings. Out: ids. Refuses nothing
+ * but a lack of memory: callers see to it that there is room. */
 #include "tokens.h"
 
 #include <string.h>
 
-fastpair_status fp_tokens_create(fp_tokens *tokens, uint32_t max_token,
-                                 const fastpair_allocator *allocator, fastpair_error *error) {
+fastpair_status fp_tokens_open(fp_tokens *tokens, uint32_t max_token,
+                               const fastpair_allocator *allocator, fastpair_error *error) {
     *tokens = (fp_tokens){.max_token = max_token};
     tokens->bytes = fp_allocate_zero(allocator, FP_MAX_TOKENS, sizeof *tokens->bytes);
     tokens->lengths = fp_allocate_zero(allocator, FP_MAX_TOKENS, 1);
     if (!tokens->bytes || !tokens->lengths) {
-        fp_tokens_free(tokens, allocator);
+        fp_tokens_close(tokens, allocator);
         return fp_fail_memory(error, FP_MAX_TOKENS * 17ull);
     }
     for (uint32_t byte = 0; byte < 256; byte++) fp_tokens_add(tokens, &(uint8_t){(uint8_t)byte}, 1);
     return FASTPAIR_OK;
 }
 
-void fp_tokens_free(fp_tokens *tokens, const fastpair_allocator *allocator) {
+void fp_tokens_close(fp_tokens *tokens, const fastpair_allocator *allocator) {
     fp_release(allocator, tokens->bytes);
     fp_release(allocator, tokens->lengths);
     *tokens = (fp_tokens){0};

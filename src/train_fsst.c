@@ -1,12 +1,15 @@
-/* train_fsst.c - FSST-12: tokens by rounds of parse, count and keep. In: a sample. Out: tokens of at most 8
- * bytes for a 12-bit code space. Each round parses more of the sample with the tokens so far, counts tokens
- * and pairs of neighbours, and keeps of both those that cover most bytes. So tokens can double in a round,
- * and one that a longer one has made useless goes. The trick: the parse is the encoder's own, exact, and so
- * fast that nine rounds are cheap. Refuses nothing; pairs first seen when the pair table is full are not
- * counted. */
-#include "format.h"
-#include "matcher.h"
+/* train_fsst.c - FSST-12: tokens by rounds of parse, count and keep. In: a sample. Out: tokens of
+ * at most 8 bytes for a 12-bit code space.
+ *
+ * Each round parses more of the sample with the tokens so far, counts tokens and pairs of
+ * neighbours, and keeps the tokens and pairs that cover most bytes. So tokens can double in length
+ * per round, and a token that a longer one has made useless goes. The trick: the parse is the
+ * encoder's own, exact, and so fast that nine rounds are cheap. Refuses nothing but a lack of
+ * memory; pairs first seen when the pair table is full are not counted. */
 #include "train.h"
+
+#include "format.h"
+#include "parse.h"
 
 #include <string.h>
 
@@ -16,8 +19,8 @@
 #define MAX_CODES    (1u << CODE_BITS)
 #define BLOCK_BYTES  (256u << 10) /* of the sample parsed at once */
 #define BLOCK_PIECES 16384u
-#define LEAST_SLOTS  (1u << 13) /* of the pair table, which has two a sample byte */
-#define MOST_SLOTS   (1u << 18)
+#define MIN_SLOTS    (1u << 13) /* of the pair table, which has two per sample byte */
+#define MAX_SLOTS    (1u << 18)
 
 typedef struct counted_pair {
     uint32_t ids; /* first << 12 | second */
@@ -65,7 +68,7 @@ static void count_pair(trainer_state *trainer, uint32_t first, uint32_t second) 
     pair->count += pair->count != UINT32_MAX;
 }
 
-/* Counts in a parsed block of pieces. Neighbours are counted within pieces only. */
+/* Counts tokens and pairs of a parsed block. Pairs do not cross pieces. */
 static void count_block(trainer_state *trainer, const uint32_t *piece_lengths, uint64_t pieces) {
     const uint8_t *token_lengths = trainer->tokens->lengths;
     const uint16_t *id = trainer->ids;
@@ -82,13 +85,13 @@ static void count_block(trainer_state *trainer, const uint32_t *piece_lengths, u
     }
 }
 
-/* Parses and counts the first pieces of the sample, at least `size` bytes of it. */
+/* Parses and counts the first pieces of the sample, at least `size` bytes. */
 static fastpair_status count_sample(trainer_state *trainer, uint64_t size,
                                     const fastpair_allocator *allocator, fastpair_error *error) {
     const fp_sample *sample = trainer->sample;
     uint64_t *offsets = trainer->offsets;
     fp_matcher *matcher;
-    fastpair_status status = fp_matcher_create(trainer->tokens, allocator, &matcher, error);
+    fastpair_status status = fp_matcher_open(trainer->tokens, allocator, &matcher, error);
     if (status != FASTPAIR_OK) return status;
     memset(trainer->counts, 0, sizeof trainer->counts);
     memset(trainer->pairs, 0, trainer->slots * sizeof *trainer->pairs);
@@ -106,13 +109,14 @@ static fastpair_status count_sample(trainer_state *trainer, uint64_t size,
         done += offsets[pieces];
         piece += pieces;
     }
-    fp_matcher_free(matcher, allocator);
+    fp_matcher_close(matcher, allocator);
     return FASTPAIR_OK;
 }
 
 /* ------------------------------------------------ keep */
 
-/* Adds to the gain of a token; the same one comes up in several ways, "a" + "bc" and "ab" + "c". */
+/* Adds to the gain of a token. The same token comes up in several ways: "a" + "bc" and "ab" +
+ * "c". */
 static void add_choice(trainer_state *trainer, uint64_t bytes, uint32_t length, uint64_t count) {
     const uint32_t slots = 2 * trainer->slots;
     uint32_t slot = hash_to(bytes + length, slots);
@@ -153,7 +157,7 @@ static int is_better(const choice *a, const choice *b) {
     return a->bytes < b->bytes;
 }
 
-/* Lets the choice at `place` of a heap sink to where none below it is better. */
+/* Lets the choice at `place` of a heap sink until no choice below it is better. */
 static void sink(choice *heap, uint32_t size, uint32_t place) {
     choice moved = heap[place];
     for (;;) {
@@ -167,10 +171,10 @@ static void sink(choice *heap, uint32_t size, uint32_t place) {
     heap[place] = moved;
 }
 
-/* Makes the best choices the new tokens. A heap, since only some are taken. */
-static void keep_best(trainer_state *trainer, int hot) {
+/* Makes the best choices the new tokens. A heap does, because only some choices are taken. */
+static void keep_best(trainer_state *trainer, const fp_code_space *space) {
     fp_tokens *tokens = trainer->tokens;
-    fp_room room = fp_room_for(CODE_BITS, MAX_TOKEN, hot);
+    fp_room room = fp_room_for(space);
     choice *heap = trainer->choices;
     memset(tokens->bytes[256], 0, (tokens->count - 256) * sizeof *tokens->bytes);
     tokens->count = 256;
@@ -189,11 +193,11 @@ static void keep_best(trainer_state *trainer, int hot) {
     }
 }
 
-/* Makes a trainer: one allocation, released by the caller. */
-static trainer_state *create_trainer(const fp_sample *sample, fp_tokens *tokens,
-                                     const fastpair_allocator *allocator, fastpair_error *error) {
-    uint64_t slots = LEAST_SLOTS, largest_piece = 0;
-    while (slots < MOST_SLOTS && slots < 2 * sample->size) slots *= 2;
+/* Opens a trainer: one allocation, which the caller releases. */
+static trainer_state *open_trainer(const fp_sample *sample, fp_tokens *tokens,
+                                   const fastpair_allocator *allocator, fastpair_error *error) {
+    uint64_t slots = MIN_SLOTS, largest_piece = 0;
+    while (slots < MAX_SLOTS && slots < 2 * sample->size) slots *= 2;
     for (uint64_t i = 0; i < sample->pieces; i++)
         if (sample->lengths[i] > largest_piece) largest_piece = sample->lengths[i];
     const uint64_t choices = slots / 2 + MAX_CODES, ids = BLOCK_BYTES + largest_piece;
@@ -215,20 +219,21 @@ static trainer_state *create_trainer(const fp_sample *sample, fp_tokens *tokens,
     return made;
 }
 
-fastpair_status fp_train_fsst(const fp_sample *sample, int hot, const fastpair_allocator *allocator,
-                              fp_tokens *tokens, fastpair_error *error) {
-    fastpair_status status = fp_tokens_create(tokens, MAX_TOKEN, allocator, error);
+fastpair_status fp_train_fsst(const fp_sample *sample, const fp_code_space *space,
+                              const fastpair_allocator *allocator, fp_tokens *tokens,
+                              fastpair_error *error) {
+    fastpair_status status = fp_tokens_open(tokens, MAX_TOKEN, allocator, error);
     if (status != FASTPAIR_OK || !sample->size) return status;
-    trainer_state *trainer = create_trainer(sample, tokens, allocator, error);
+    trainer_state *trainer = open_trainer(sample, tokens, allocator, error);
     if (!trainer) status = FASTPAIR_ERROR_OUT_OF_MEMORY;
     for (uint64_t round = 1; round <= ROUNDS && status == FASTPAIR_OK; round++) {
         uint64_t size = sample->size / ROUNDS * round + sample->size % ROUNDS;
         status = count_sample(trainer, size, allocator, error);
         if (status != FASTPAIR_OK) break;
         list_choices(trainer);
-        keep_best(trainer, hot);
+        keep_best(trainer, space);
     }
     fp_release(allocator, trainer);
-    if (status != FASTPAIR_OK) fp_tokens_free(tokens, allocator);
+    if (status != FASTPAIR_OK) fp_tokens_close(tokens, allocator);
     return status;
 }

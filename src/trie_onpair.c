@@ -1,7 +1,8 @@
-/* trie_onpair.c - making and growing the structure of trie_onpair.h. In: tokens, one at a time. Out: their ids.
- * The trick: a new token becomes the answer of every node below it that had a shorter one, and as a node's
- * answer is never shorter than its parent's, the walk over the nodes below stops early. Refuses nothing but
- * a lack of memory; the caller sees to it that no more than `capacity` tokens come. */
+/* trie_onpair.c - making and growing the structure of trie_onpair.h. In: tokens, one at a time.
+ * Out: their ids. The trick: a new token becomes the answer of every node below it that had a
+ * shorter one. A node's answer is never shorter than its parent's, so the walk over the nodes below
+ * stops early. Refuses nothing but a lack of memory; the caller sees to it that no more than
+ * `capacity` tokens come. */
 #include "trie_onpair.h"
 
 #include <string.h>
@@ -12,9 +13,10 @@ static uint32_t log2_ceiling(uint64_t value) {
     return bits;
 }
 
-fastpair_status fp_trie_create(fp_trie *trie, fp_tokens *tokens, uint32_t capacity,
-                               const fastpair_allocator *allocator, fastpair_error *error) {
-    /* A token needs at most three nodes and one end, so neither table gets fuller than three quarters. */
+fastpair_status fp_trie_open(fp_trie *trie, fp_tokens *tokens, uint32_t capacity,
+                             const fastpair_allocator *allocator, fastpair_error *error) {
+    /* A token needs at most three nodes and one end, so neither table gets fuller than three
+     * quarters. */
     uint32_t node_bits = log2_ceiling(4ull * capacity), end_bits = log2_ceiling(2ull * capacity);
     *trie = (fp_trie){.tokens = tokens,
                       .node_shift = 64 - node_bits,
@@ -26,14 +28,14 @@ fastpair_status fp_trie_create(fp_trie *trie, fp_tokens *tokens, uint32_t capaci
     trie->links = fp_allocate(allocator, 1ull << node_bits, sizeof *trie->links);
     trie->ends = fp_allocate(allocator, 1ull << end_bits, sizeof *trie->ends);
     if (!trie->roots || !trie->nodes || !trie->links || !trie->ends) {
-        fp_trie_free(trie, allocator);
+        fp_trie_close(trie, allocator);
         return fp_fail_memory(error, (sizeof *trie->nodes + sizeof *trie->links) << node_bits);
     }
     fp_trie_clear(trie);
     return FASTPAIR_OK;
 }
 
-void fp_trie_free(fp_trie *trie, const fastpair_allocator *allocator) {
+void fp_trie_close(fp_trie *trie, const fastpair_allocator *allocator) {
     fp_release(allocator, trie->roots);
     fp_release(allocator, trie->nodes);
     fp_release(allocator, trie->links);
@@ -48,10 +50,16 @@ void fp_trie_clear(fp_trie *trie) {
     memset(trie->ends, 0, (trie->end_mask + 1ull) * sizeof *trie->ends);
 }
 
-/* Makes the node of the first `depth` of these bytes, whose key is low and high, and hangs it below its parent. */
+/* What a node or root has of the nodes below it. */
+typedef struct children {
+    uint32_t *first;
+    uint64_t *below;
+} children;
+
+/* Makes the node of the first `depth` of these bytes, whose key is low and high, and hangs it below
+ * its parent. */
 static fp_trie_node *add_node(fp_trie *trie, uint64_t low, uint32_t high, uint32_t depth,
-                              const uint8_t bytes[16], uint32_t *parents_list,
-                              uint64_t *parents_below) {
+                              const uint8_t bytes[16], children parent) {
     fp_match best = fp_trie_match(trie, bytes, depth); /* while the node does not exist */
     uint32_t slot = (uint32_t)(fp_trie_hash_node(low, high, depth) >> trie->node_shift);
     while (trie->nodes[slot].depth) slot = (slot + 1) & trie->node_mask;
@@ -60,15 +68,16 @@ static fp_trie_node *add_node(fp_trie *trie, uint64_t low, uint32_t high, uint32
                                        .best = (uint16_t)best.id,
                                        .best_length = (uint8_t)best.length,
                                        .depth = (uint8_t)depth};
-    trie->links[slot] = (fp_trie_links){0, *parents_list};
-    *parents_list = slot + 1;
-    *parents_below |= fp_trie_below_bit(depth == 4   ? (uint32_t)low >> 16
-                                        : depth == 8 ? (uint32_t)(low >> 32)
-                                                     : high);
+    trie->links[slot] = (fp_trie_links){0, *parent.first};
+    *parent.first = slot + 1;
+    *parent.below |= fp_trie_below_bit(depth == 4   ? (uint32_t)low >> 16
+                                       : depth == 8 ? (uint32_t)(low >> 32)
+                                                    : high);
     return &trie->nodes[slot];
 }
 
-/* Makes token `id` the answer of all nodes in the list, and below, that begin with its bytes and had a shorter. */
+/* Makes token `id` the answer of all nodes in the list, and below them, that begin with its bytes
+ * and had a shorter answer. */
 static void tell_below(fp_trie *trie, uint32_t list, uint32_t id, uint32_t length, uint64_t low,
                        uint64_t high) {
     const uint64_t low_mask = length >= 8 ? ~0ull : (1ull << 8 * length) - 1;
@@ -81,8 +90,8 @@ static void tell_below(fp_trie *trie, uint32_t list, uint32_t id, uint32_t lengt
         if (((node->key_low ^ low) & low_mask) | ((node->key_high ^ high) & high_mask)) continue;
         node->best = (uint16_t)id;
         node->best_length = (uint8_t)length;
-        tell_below(trie, links->first_child, id, length, low,
-                   high); /* there are but three levels */
+        /* There are but three levels. */
+        tell_below(trie, links->first_child, id, length, low, high);
     }
 }
 
@@ -94,16 +103,15 @@ void fp_trie_insert(fp_trie *trie, uint32_t id) {
     const uint64_t low = fp_load64(bytes), high = fp_load64(bytes + 8);
     fp_trie_root *root = &trie->roots[low & 0xffff];
     fp_trie_node *node = NULL;
-    uint32_t depth = 2, *list = &root->first_child;
-    uint64_t *below = &root->below;
+    uint32_t depth = 2;
+    children parent = {&root->first_child, &root->below};
     while (depth < 12 && next_depth(depth) <= length) {
         depth = next_depth(depth);
         uint64_t node_low = depth == 4 ? low & 0xffffffffu : low;
         uint32_t node_high = depth == 12 ? (uint32_t)high : 0;
         node = fp_trie_find(trie, node_low, node_high, depth);
-        if (!node) node = add_node(trie, node_low, node_high, depth, bytes, list, below);
-        list = &trie->links[node - trie->nodes].first_child;
-        below = &node->below;
+        if (!node) node = add_node(trie, node_low, node_high, depth, bytes, parent);
+        parent = (children){&trie->links[node - trie->nodes].first_child, &node->below};
     }
     if (length > depth) {
         uint32_t name = node ? fp_trie_name(trie, node) : (uint32_t)(low & 0xffff), suffix = 0;
@@ -120,7 +128,7 @@ void fp_trie_insert(fp_trie *trie, uint32_t id) {
         root->best = (uint16_t)id;
         root->best_length = 2;
     }
-    tell_below(trie, *list, id, length, low, high);
+    tell_below(trie, *parent.first, id, length, low, high);
 }
 
 uint32_t fp_trie_add(fp_trie *trie, const uint8_t bytes[16], uint32_t length) {

@@ -1,10 +1,12 @@
-/* trie_onpair.h - longest match over a set of tokens that grows while it is searched; private to training.
+/* trie_onpair.h - longest match over a set of tokens that grows while it is searched; private to
+ * OnPair training.
  *
- * In: text. Out: the longest token the text begins with. The trick: tokens hang from nodes for prefixes of 2
- * (a direct table), 4, 8 and 12 bytes (a hash table). A node knows the longest token that is a prefix of its
- * own prefix, and has a 64-bit filter of the tokens that end behind it and before the next level. So a search
- * finds the deepest node, asks the filter which of the 1..4 lengths there can match, and looks up those few.
- * Adding a token is slower: it must tell the nodes below that there is a longer answer. */
+ * In: text. Out: the longest token the text begins with. The trick: tokens hang from nodes for
+ * prefixes of 2 bytes (a direct table) and of 4, 8 and 12 bytes (a hash table). A node knows the
+ * longest token that is a prefix of its own prefix. It has a 64-bit filter of the tokens that end
+ * past it and before the next level. So a search finds the deepest node, asks the filter which of
+ * the 1..4 lengths there can match, and looks up those few. Adding a token is slower: it must tell
+ * the nodes below that there is a longer answer. */
 #ifndef FP_TRIE_ONPAIR_H
 #define FP_TRIE_ONPAIR_H
 
@@ -17,10 +19,9 @@ typedef struct fp_trie_node {
     uint32_t key_high; /* and its last 4 at depth 12 */
     uint16_t best;     /* the longest token that is a prefix of this prefix */
     uint8_t best_length;
-    uint8_t depth; /* 4, 8 or 12; 0 marks a free slot */
-    uint64_t
-        ends; /* filter: one bit for each token that ends behind this depth and before the next */
-    uint64_t below; /* filter: one bit for each node one level down */
+    uint8_t depth;  /* 4, 8 or 12; 0 marks a free slot */
+    uint64_t ends;  /* filter: a bit for each token that ends past this depth and before the next */
+    uint64_t below; /* filter: a bit for each node one level down */
 } fp_trie_node;
 
 /* The lists by which fp_trie_insert reaches the nodes below a node; slot + 1, so that 0 is none. */
@@ -43,8 +44,8 @@ typedef struct fp_trie {
     fp_trie_root *roots;  /* 65536 */
     fp_trie_node *nodes;  /* a hash table by prefix */
     fp_trie_links *links; /* of the nodes, by slot */
-    uint64_t *
-        ends; /* a hash table of the tokens in the filters: 48 bits of the hash, then the id; 0 is free */
+    uint64_t *ends; /* a hash table of the tokens in the filters: 48 bits of the hash, then the id;
+                     * 0 is free */
     uint32_t node_shift, node_mask;
     uint32_t end_shift, end_mask;
 } fp_trie;
@@ -54,12 +55,14 @@ typedef struct fp_match {
     uint32_t length;
 } fp_match;
 
-/* Makes the structure for `tokens` (which holds the single bytes only) and at most `capacity` of them. */
-fastpair_status fp_trie_create(fp_trie *trie, fp_tokens *tokens, uint32_t capacity,
-                               const fastpair_allocator *allocator, fastpair_error *error);
-void fp_trie_free(fp_trie *trie, const fastpair_allocator *allocator);
+/* Opens the structure for `tokens` (which holds the single bytes only) and at most `capacity`
+ * more. */
+fastpair_status fp_trie_open(fp_trie *trie, fp_tokens *tokens, uint32_t capacity,
+                             const fastpair_allocator *allocator, fastpair_error *error);
+void fp_trie_close(fp_trie *trie, const fastpair_allocator *allocator);
 
-/* Takes all tokens but the single bytes out of the structure; the list of tokens is left to the caller. */
+/* Takes all tokens but the single bytes out of the structure; the list of tokens is left to the
+ * caller. */
 void fp_trie_clear(fp_trie *trie);
 
 /* Puts token `id`, which is in the list and not yet in the structure, into it. */
@@ -72,14 +75,14 @@ static inline uint64_t fp_trie_hash_node(uint64_t low, uint32_t high, uint32_t d
     return (low ^ (uint64_t)(high + depth) * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u;
 }
 
-/* How fp_trie_hash_end knows a node, in 19 bits; roots are known by their two bytes. */
+/* A node's name in fp_trie_hash_end, of 19 bits. A root's name is its two bytes. */
 static inline uint32_t fp_trie_name(const fp_trie *trie, const fp_trie_node *node) {
     return 0x10000u + (uint32_t)(node - trie->nodes);
 }
 
-/* The hash of a token that ends `more` (1..4) bytes behind a node or root, `suffix` being those bytes. It is one-to-one
- * in 53 bits: slots are its highest bits and hold the lowest 48, so what is found there is what was asked
- * for, unless it lies thousands of slots from home. */
+/* The hash of a token that ends `more` (1..4) bytes past a node or root; `suffix` is those bytes.
+ * The hash is one-to-one in 53 bits. Its highest bits say the slot, which holds its lowest 48 bits.
+ * So what is found there is what was asked for, unless it lies thousands of slots from home. */
 #define FP_TRIE_END_BITS 53u
 static inline uint64_t fp_trie_hash_end(uint32_t name, uint32_t suffix, uint32_t more) {
     uint64_t key = (uint64_t)name << 34 | (uint64_t)(more - 1) << 32 | suffix;
@@ -88,7 +91,7 @@ static inline uint64_t fp_trie_hash_end(uint32_t name, uint32_t suffix, uint32_t
 
 static inline uint64_t fp_trie_ends_bit(uint64_t hash) { return 1ull << (hash >> 30 & 63); }
 
-/* `suffix` is the bytes of the node below that are not in the node's own prefix. */
+/* `suffix` is what the prefix of the node below has more than the node's own. */
 static inline uint64_t fp_trie_below_bit(uint32_t suffix) {
     return 1ull << (suffix * 0x9e3779b97f4a7c15u >> 58);
 }
@@ -122,7 +125,8 @@ static inline void fp_trie_prefetch(const fp_trie *trie, const uint8_t *text) {
     __builtin_prefetch(&trie->nodes[fp_trie_hash_node(low, high, 12) >> trie->node_shift]);
 }
 
-/* The longest token that text[0 .. left) begins with; left >= 1, and text is readable for 16 bytes. */
+/* The longest token that text[0 .. left) begins with; left >= 1, and text is readable for 16
+ * bytes. */
 static inline fp_match fp_trie_match(const fp_trie *trie, const uint8_t *text, uint64_t left) {
     if (left == 1) return (fp_match){text[0], 1};
     const uint64_t low = fp_load64(text), high = fp_load64(text + 8);

@@ -1,14 +1,17 @@
-/* validate.c - reading and checking everything. In: an open column, or one chunk. Out: OK, or what is wrong and where.
+/* validate.c - reading and checking everything. In: an open column, or one chunk. Out: OK, or what
+ * is wrong and where.
  *
- * Opening has checked headers, footer and dictionaries; here every section is compared with its checksum and walked
- * as docs/format.md describes it: each code, each sidecar entry, each row. Every byte of the image is looked at, the
- * gaps included, so that no changed bit goes unnoticed. Refuses what a decoder would never notice, too: codes
- * without a token, tokens that cross a row's end, null rows with bytes. */
+ * Opening has checked headers, footer and dictionaries. Here every section is compared with its
+ * checksum and walked as docs/format.md describes it: each code, each sidecar entry, each row.
+ * Every byte of a chunk is looked at, gaps included, so that no changed bit goes unnoticed. Refuses
+ * also what a decoder would never notice: codes without a token, tokens that cross a row's end,
+ * null rows with bytes. */
 #include "access.h"
 
 #include "lengths.h"
 #include "pack.h"
 #include "sidecar.h"
+#include "threads.h"
 
 #include <inttypes.h>
 
@@ -39,16 +42,16 @@ static fastpair_status check_validity(const fp_chunk_view *view, fastpair_error 
     return FASTPAIR_OK;
 }
 
-/* Goes through the row ends of a chunk, which fp_lengths_check has found to be in order. */
+/* A walk over the row ends of a chunk, which fp_lengths_check has found to be in order. */
 typedef struct row_ends {
     const fp_chunk_view *view;
     uint64_t block;      /* the next to be read */
-    uint32_t next, rows; /* starts[next .. rows] are the ends not gone through yet */
+    uint32_t next, rows; /* starts[next .. rows] are the ends still to come */
     uint64_t starts[FP_LENGTH_BLOCK + 1];
 } row_ends;
 
-/* Goes through the ends up to `to`; returns how many of them are at no token's end, as `token_ends` marks them from
- * chunk byte `from` on. */
+/* Walks over the ends up to `to` and returns how many of them are no token's end. token_ends[i]
+ * says whether a token ends at chunk byte from + i. */
 static uint64_t count_cut_rows(row_ends *ends, uint64_t from, uint64_t to,
                                const uint8_t *token_ends) {
     uint64_t cut = 0;
@@ -72,22 +75,25 @@ static fastpair_status check_code_padding(const fp_chunk_view *view, uint32_t bi
     if ((used % 8 && packed[used / 8] >> used % 8) ||
         !fp_all_zero(packed + whole, section->size - whole))
         return fp_chunk_fault(view, FP_SECTION_CODES, used / 8,
-                              "the padding behind the codes is not zero", error);
+                              "the padding after the codes is not zero", error);
     return FASTPAIR_OK;
 }
 
-static fastpair_status check_codes(const fp_chunk_view *view, uint32_t bits,
-                                   const uint8_t *length_of_code, fastpair_error *error) {
+static fastpair_status check_codes(const fp_chunk_view *view, fastpair_error *error) {
     const fp_chunk *chunk = view->chunk;
+    const uint32_t bits = view->dictionary->dict.code_bits;
+    const uint8_t *length_of_code;
+    fastpair_status status = fp_column_dict_lengths(view->dictionary, &length_of_code, error);
+    if (status) return status;
     const uint8_t *packed = fp_chunk_section(chunk, view->block, FP_SECTION_CODES);
     const uint8_t *sidecar = fp_chunk_section(chunk, view->block, FP_SECTION_SIDECAR);
     uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes), position = 0,
              largest = 0;
-    uint64_t by_length[4][17] = {
-        {0}}; /* four of each, so that equal lengths in a row do not wait for each other */
+    /* Four counters per length, so that neighbours of equal length do not wait for each other. */
+    uint64_t by_length[4][17] = {{0}};
     row_ends ends = {.view = view, .next = 1};
-    uint8_t token_ends[FP_LARGEST_BATCH + 1] = {
-        1}; /* 1 at the batch bytes where a token ends; a batch begins so */
+    /* 1 at the bytes of the batch where a token ends; one ended where the batch begins. */
+    uint8_t token_ends[FP_LARGEST_BATCH + 1] = {1};
     for (uint64_t batch = 0; batch < batches; batch++) {
         uint16_t codes[FP_MAX_BATCH];
         uint64_t first = batch * chunk->batch_codes, left = chunk->codes - first;
@@ -116,7 +122,7 @@ static fastpair_status check_codes(const fp_chunk_view *view, uint32_t bits,
             chunk->by_length[i])
             return fp_chunk_fault(view, FP_SECTION_CODES, 0,
                                   "the header counts other token lengths", error);
-    /* The counts give the decoded bytes, so `position` is right now, too. */
+    /* The counts give the decoded bytes, so `position` is found to be right now, too. */
     if (largest != chunk->largest_batch)
         return fp_chunk_fault(view, FP_SECTION_CODES, 0, "the header gives another largest batch",
                               error);
@@ -141,8 +147,7 @@ static fastpair_status check_gaps(const fp_chunk_view *view, fastpair_error *err
     return FASTPAIR_OK;
 }
 
-fastpair_status fp_chunk_validate(const fp_chunk_view *view, const fp_column_dict *dictionary,
-                                  fastpair_error *error) {
+fastpair_status fp_chunk_validate(const fp_chunk_view *view, fastpair_error *error) {
     const fp_section *lengths = &view->chunk->sections[FP_SECTION_LENGTHS];
     fastpair_status status = fp_chunk_verify_checksums(view, error);
     if (!status) status = check_gaps(view, error);
@@ -152,26 +157,40 @@ fastpair_status fp_chunk_validate(const fp_chunk_view *view, const fp_column_dic
                                          view->chunk->rows, view->chunk->decoded_bytes, &where);
     if (fault) return fp_chunk_fault(view, FP_SECTION_LENGTHS, where, fault, error);
     status = check_validity(view, error);
-    if (!status && view->chunk->coded)
-        /* Only stored chunks come without a dictionary. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
-        status = check_codes(view, dictionary->dict.code_bits, dictionary->length_of_code, error);
-    return status;
+    return !status && view->chunk->coded ? check_codes(view, error) : status;
 }
+
+typedef struct chunk_range {
+    const fastpair_column *column;
+    uint64_t first;
+} chunk_range;
 
 static fastpair_status check_chunk(void *context, uint64_t number, fastpair_error *error) {
-    const fastpair_column *column = context;
-    fp_chunk_view view = fp_column_chunk(column, number);
-    return fp_chunk_validate(
-        &view, view.chunk->coded ? &column->dictionaries[view.chunk->dictionary] : NULL, error);
+    const chunk_range *range = context;
+    fp_chunk_view view = fp_column_chunk(range->column, range->first + number);
+    return fp_chunk_validate(&view, error);
 }
 
-fastpair_status fastpair_column_validate(const fastpair_column *column, uint32_t threads,
-                                         fastpair_error *error) {
+static fastpair_status check_chunks(const fastpair_column *column, uint64_t first, uint64_t end,
+                                    fastpair_error *error) {
+    chunk_range range = {column, first};
+    return fp_run_tasks(column->settings.threads, end - first, check_chunk, &range, error);
+}
+
+fastpair_status fastpair_column_validate(const fastpair_column *column, fastpair_error *error) {
     if (!column)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_validate: column must not be NULL");
-    fastpair_status status = fp_check_threads(threads, error);
-    if (status) return status;
-    return fp_run_tasks(threads, column->totals.chunks, check_chunk, (void *)(uintptr_t)column,
-                        error);
+    return check_chunks(column, 0, column->totals.chunks, error);
+}
+
+fastpair_status fastpair_column_validate_rows(const fastpair_column *column, uint64_t first,
+                                              uint64_t count, fastpair_error *error) {
+    if (!column)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "fastpair_column_validate_rows: column must not be NULL");
+    fastpair_status status = fp_column_check_range(column, first, count, error);
+    if (status || !count) return status;
+    return check_chunks(column, fp_column_find_chunk(column, first),
+                        fp_column_find_chunk(column, first + count - 1) + 1, error);
 }

@@ -1,19 +1,34 @@
-"""choose.py - picking measurements. In: result lines. Out: the best of them, by column, codec, kernel family. Only verified ones count."""
+"""choose.py - picking measurements. In: result lines. Out: the best of them, by column, codec,
+kernel family. Only verified ones count.
+"""
 
 
 def family(line):
-    """staged and staged8 are one family, and so are the others with an 8: the paper's decoder, for the two token sizes."""
+    """staged and staged8 are one family, and so are the others with an 8: the paper's decoder,
+    for the two token sizes.
+    """
     return line["kernel"].split()[0].rstrip("8")
 
 
 def good(lines, kind, **wanted):
-    return [line for line in lines if line["kind"] == kind and line.get("verified", True)
-            and all(line.get(key) == value for key, value in wanted.items())]
+    return [
+        line
+        for line in lines
+        if line["kind"] == kind
+        and line.get("verified", True)
+        and all(line.get(key) == value for key, value in wanted.items())
+    ]
 
 
 def full_rates(lines, **wanted):
-    """Decode rates of whole columns from device memory: not the study of sizes, positions as stored."""
-    return [line for line in good(lines, "rate", **wanted) if line.get("study") != "sizes" and line["positions"] == "stored"]
+    """Decode rates of whole columns from device memory: not the study of sizes, positions as
+    stored.
+    """
+    return [
+        line
+        for line in good(lines, "rate", **wanted)
+        if line.get("study") != "sizes" and line["positions"] == "stored"
+    ]
 
 
 def best(lines):
@@ -35,8 +50,13 @@ def best_by_family(lines, **wanted):
 
 
 def best_kernels(lines, column, codec):
-    """The name of the best kernel of each family, and of the paper's recommended one if it was measured."""
-    names = [line["kernel"] for _, line in sorted(best_by_family(lines, column=column, fastpair_codec=codec).items())]
+    """The name of the best kernel of each family, and of the paper's recommended one if it was
+    measured.
+    """
+    names = [
+        line["kernel"]
+        for _, line in sorted(best_by_family(lines, column=column, fastpair_codec=codec).items())
+    ]
     recommended = "staged K6 W8 H1 T256 B4"
     measured = {line["kernel"] for line in full_rates(lines, column=column, fastpair_codec=codec)}
     return names + ([recommended] if recommended in measured and recommended not in names else [])
@@ -52,7 +72,9 @@ def columns(lines):
 
 
 def envelope(points):
-    """Of (ratio, rate) points those no other one beats in both: the rate that is reached at this ratio or a better one."""
+    """The (ratio, rate) points that no other point beats in both: the rate that is reached at this
+    ratio or a better one.
+    """
     chosen, top = [], 0.0
     for ratio, rate in sorted(points, key=lambda point: (-point[0], -point[1])):
         if rate > top:
@@ -62,7 +84,9 @@ def envelope(points):
 
 
 def fit(points):
-    """Least squares y = slope x + offset, with the correlation; None for fewer than three points or no spread."""
+    """Least squares y = slope x + offset, with the correlation; None for fewer than three points
+    or no spread.
+    """
     count = len(points)
     if count < 3:
         return None

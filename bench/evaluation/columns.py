@@ -1,6 +1,8 @@
-"""columns.py - the columns that are measured. In: names of generated TPC-H columns, files, directories. Out: files of rows in the work
-folder, and .fpc files made from them. Files may be compressed with xz or gzip. Rows end with newlines, or with NUL bytes where a file's name ends in
-.nul or its first 64 KB hold a NUL byte."""
+"""columns.py - the columns that are measured. In: names of generated TPC-H columns, files,
+directories. Out: files of rows in the work folder, and .fpc files made from them. Files may be
+compressed with xz or gzip. Rows end with newlines, or with NUL bytes where a file's name ends in
+.nul or its first 64 KB hold a NUL byte.
+"""
 
 import concurrent.futures
 import gzip
@@ -11,7 +13,12 @@ import subprocess
 TPCH = ["l_comment", "ps_comment", "o_clerk", "c_address", "l_shipinstruct"]
 
 # name in results: option of the command
-CODECS = {"onpair16": "onpair16", "onpair12": "onpair12", "fsst12": "fsst12", "onpair14x8": "onpair:14:8"}
+CODECS = {
+    "onpair16": "onpair16",
+    "onpair12": "onpair12",
+    "fsst12": "fsst12",
+    "onpair14x8": "onpair:14:8",
+}
 # Sidecar entries so small that a kernel with any number of codes a lane can use them.
 FINE_BATCH = 32
 
@@ -30,8 +37,11 @@ def collect(paths):
     for path in paths:
         if os.path.isdir(path):
             names = sorted(os.listdir(path))
-            found += [os.path.join(path, name) for name in names
-                      if re.search(r"\.(txt|nul|log|csv|tsv)(\.(xz|gz))?$", name)]
+            found += [
+                os.path.join(path, name)
+                for name in names
+                if re.search(r"\.(txt|nul|log|csv|tsv)(\.(xz|gz))?$", name)
+            ]
         elif os.path.exists(path):
             found.append(path)
         else:
@@ -42,12 +52,15 @@ def collect(paths):
 def _open(path):
     if path.endswith(".xz"):
         import lzma  # not every Python has it
+
         return lzma.open(path)
     return gzip.open(path) if path.endswith(".gz") else open(path, "rb")
 
 
 def _unpack(path, target, limit):
-    """Writes whole rows of `path`, at most about `limit` bytes, and says whether they end with NUL."""
+    """Writes whole rows of `path`, at most about `limit` bytes, and says whether they end with
+    NUL.
+    """
     with _open(path) as source:
         head = source.read(65536)
         nul = re.search(r"\.nul(\.|$)", path) is not None or b"\0" in head
@@ -57,7 +70,7 @@ def _unpack(path, target, limit):
             while piece and written < limit:
                 if written + len(piece) > limit:
                     cut = piece.rfind(end, 0, limit - written)
-                    piece = piece[:cut + 1] if cut >= 0 else piece[:piece.find(end) + 1] or piece
+                    piece = piece[: cut + 1] if cut >= 0 else piece[: piece.find(end) + 1] or piece
                     out.write(piece)
                     break
                 out.write(piece)
@@ -82,7 +95,9 @@ def prepare_generated(name, work, limit, build):
     target = os.path.join(work, f"tpch_{name}.rows")
     if not os.path.exists(target):
         with open(target + ".part", "wb") as out:
-            subprocess.run([os.path.join(build, "fastpair-gen"), name, str(limit)], stdout=out, check=True)
+            subprocess.run(
+                [os.path.join(build, "fastpair-gen"), name, str(limit)], stdout=out, check=True
+            )
         os.replace(target + ".part", target)
     return Column(f"tpch_{name}", target, False, "generated")
 
@@ -92,7 +107,15 @@ def encode(column, work, codec, build, batch=None):
     target = column.encoded(work, codec, batch)
     if os.path.exists(target):
         return target
-    command = [os.path.join(build, "fastpair"), "-q", "-f", f"--codec={CODECS[codec]}", "-T2", "-o", target + ".part"]
+    command = [
+        os.path.join(build, "fastpair"),
+        "-q",
+        "-f",
+        f"--codec={CODECS[codec]}",
+        "-T2",
+        "-o",
+        target + ".part",
+    ]
     if batch:
         command.append(f"--batch={batch}")
     if column.ends_with_nul:
@@ -111,10 +134,14 @@ def prepare_all(generated, inputs, work, limit, build):
 
 
 def encode_all(jobs, build, work, progress):
-    """jobs: (column, codec, batch). Several at a time: encoding is not what is measured here. Returns what could not be encoded, and why."""
+    """jobs: (column, codec, batch). Several at a time: encoding is not what is measured here.
+    Returns what could not be encoded, and why.
+    """
     workers, failed = max(1, (os.cpu_count() or 2) * 3 // 4), []
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        waiting = [pool.submit(encode, column, work, codec, build, batch) for column, codec, batch in jobs]
+        waiting = [
+            pool.submit(encode, column, work, codec, build, batch) for column, codec, batch in jobs
+        ]
         for number, (job, (column, codec, _)) in enumerate(zip(waiting, jobs), 1):
             try:
                 job.result()

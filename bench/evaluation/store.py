@@ -1,5 +1,7 @@
-"""store.py - measurements as JSON lines. In: objects, each with a kind. Out: a file that grows by whole lines, so that a run which was
-interrupted can go on: a step whose closing line is there is not measured again."""
+"""store.py - measurements as JSON lines. In: objects, each with a kind. Out: a file that grows
+by whole lines, so that a run which was interrupted can go on: a step whose closing line is there
+is not measured again.
+"""
 
 import json
 import os
@@ -15,12 +17,18 @@ class Store:
         runs = [line for line in self.lines if line["kind"] == "run"]
         # What was measured in another way is no part of this run.
         if runs and runs[-1].get("configuration") != configuration:
-            raise SystemExit(f"{path}: has results of another configuration ({runs[-1].get('configuration')}); "
-                             f"give --fresh to replace them, or another --out")
+            raise SystemExit(
+                f"{path}: has results of another configuration ({runs[-1].get('configuration')}); "
+                "give --fresh to replace them, or another --out"
+            )
         self.run = runs[-1]["run"] if runs else None
         self.done = {line["step"] for line in self.lines if line["kind"] == "done"}
         # Lines of a step that did not end are measured again.
-        kept = [line for line in self.lines if line["kind"] in ("run", "done") or line.get("step") in self.done]
+        kept = [
+            line
+            for line in self.lines
+            if line["kind"] in ("run", "done") or line.get("step") in self.done
+        ]
         if len(kept) != len(self.lines):
             self.lines = kept
             with open(path, "w") as file:

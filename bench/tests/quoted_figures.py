@@ -36,7 +36,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 from evaluation import quotes  # noqa: E402
-from evaluation.sections_rates import CODEC_TITLES  # noqa: E402
+from evaluation.names import CODEC_TITLES  # noqa: E402
 from evaluation.store import read_lines  # noqa: E402
 
 NAMES = ("column", "fastpair_codec", "kernel", "library", "codec")

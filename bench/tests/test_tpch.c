@@ -31,6 +31,7 @@ static void check(result *res, int ok, const char *file, int line, const char *c
         printf("FAIL %s:%d: %s: %s\n", file, line, what, cond);
 }
 
+/* (Seven parameters: three of them are what the macro adds.) */
 static void check_near(result *res, double value, double expected, double tolerance,
                        const char *file, int line, const char *what) {
     char text[160];
@@ -41,7 +42,7 @@ static void check_near(result *res, double value, double expected, double tolera
 
 /* Starts a generator; a failure counts as a failed check. Returns whether it can be used. */
 static int start(result *res, fp_tpch_gen *gen, uint64_t seed, fp_tpch_column column) {
-    int ok = fp_tpch_init(gen, seed, column) == 0;
+    int ok = fp_tpch_open(gen, seed, column) == 0;
     if (!ok) CHECK(res, ok, "generator starts");
     return ok;
 }
@@ -52,14 +53,14 @@ static uint64_t hash_rows(uint64_t seed, fp_tpch_column column, int rows, uint64
     char row[FP_TPCH_MAX_ROW];
     uint64_t h = UINT64_C(0xCBF29CE484222325);
     *bytes = 0;
-    if (fp_tpch_init(&gen, seed, column) != 0) return 0;
+    if (fp_tpch_open(&gen, seed, column) != 0) return 0;
     for (int i = 0; i < rows; i++) {
         size_t size = fp_tpch_next(&gen, row);
         for (size_t j = 0; j < size; j++) h = (h ^ (unsigned char)row[j]) * UINT64_C(0x100000001B3);
         h = (h ^ '\n') * UINT64_C(0x100000001B3);
         *bytes += size;
     }
-    fp_tpch_destroy(&gen);
+    fp_tpch_close(&gen);
     return h;
 }
 
@@ -81,10 +82,10 @@ static void test_names(result *res) {
     CHECK(res, column == FP_TPCH_O_CLERK, "a failed look-up leaves the result alone");
     CHECK(res, fp_tpch_column_name((fp_tpch_column)FP_TPCH_COLUMN_COUNT) == NULL,
           "no name past the last");
-    CHECK(res, fp_tpch_init(&gen, 1, (fp_tpch_column)FP_TPCH_COLUMN_COUNT) == -1,
+    CHECK(res, fp_tpch_open(&gen, 1, (fp_tpch_column)FP_TPCH_COLUMN_COUNT) == -1,
           "no generator past the last");
-    fp_tpch_destroy(&gen);
-    fp_tpch_destroy(&gen);
+    fp_tpch_close(&gen);
+    fp_tpch_close(&gen);
 }
 
 /* The hashes are of the rows as first published: whoever changes them makes old results stale. */
@@ -121,7 +122,7 @@ static void test_seeds(result *res) {
     for (int s = 0; s < 2; s++) {
         if (!start(res, &gen, (uint64_t)s, FP_TPCH_PS_COMMENT)) return;
         for (int i = 0; i < ROWS; i++) fp_tpch_next(&gen, rows[s][i]);
-        fp_tpch_destroy(&gen);
+        fp_tpch_close(&gen);
     }
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < ROWS; j++) same += memcmp(rows[0][i], rows[1][j], 49) == 0;
@@ -144,7 +145,7 @@ static void test_lengths(result *res, fp_tpch_column column, size_t min, size_t 
         if (size <= FP_TPCH_MAX_ROW) count[size]++;
         sum += (double)size;
     }
-    fp_tpch_destroy(&gen);
+    fp_tpch_close(&gen);
     /* Six standard deviations: will not happen by chance. */
     for (size_t n = min; n <= max; n++) even &= fabs(count[n] - each) < 6 * sqrt(each);
     snprintf(what, sizeof what, "%s: lengths in range", name);
@@ -167,7 +168,7 @@ static void test_address(result *res) {
         for (size_t j = 0; j < size; j++) count[(unsigned char)row[j]]++;
         total += (int)size;
     }
-    fp_tpch_destroy(&gen);
+    fp_tpch_close(&gen);
     for (int i = 0; i < 64; i++) {
         int n = count[(unsigned char)charset[i]];
         allowed += n;
@@ -197,7 +198,7 @@ static void test_clerk(result *res) {
         distinct += !seen[clerk];
         seen[clerk] = 1;
     }
-    fp_tpch_destroy(&gen);
+    fp_tpch_close(&gen);
     CHECK(res, good == ROWS, "o_clerk: form Clerk#nnnnnnnnn, number in range");
     CHECK_NEAR(res, sum / ROWS, (FP_TPCH_CLERKS + 1) / 2.0, 0.005, "o_clerk: mean number");
     CHECK(res, distinct > FP_TPCH_CLERKS - 20, "o_clerk: ten draws a clerk miss hardly any");
@@ -216,7 +217,7 @@ static void test_shipinstruct(result *res) {
         for (int k = 0; k < 4; k++)
             count[k] += size == strlen(all[k]) && memcmp(row, all[k], size) == 0;
     }
-    fp_tpch_destroy(&gen);
+    fp_tpch_close(&gen);
     CHECK(res, count[0] + count[1] + count[2] + count[3] == ROWS,
           "l_shipinstruct: only the four strings");
     for (int k = 0; k < 4; k++) CHECK_NEAR(res, count[k], ROWS / 4.0, 0.03, all[k]);
@@ -287,7 +288,7 @@ static void test_words(result *res) {
         size_t size = fp_tpch_next(&gen, row);
         count_words(&w, row, size);
     }
-    fp_tpch_destroy(&gen);
+    fp_tpch_close(&gen);
 
 #define N(s) (*find_word(&w, s, strlen(s)))
     double np = (N("packages") + N("requests") + N("accounts") + N("deposits")) * 340 / 160;

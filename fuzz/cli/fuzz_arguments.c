@@ -54,9 +54,10 @@ static void demand_sense(const cli_options *o, char **words, int count) {
            o->goal <= FASTPAIR_GOAL_SPEED);
     DEMAND(o->code_bits == 0 || (o->code_bits >= 9 && o->code_bits <= 16));
     DEMAND(o->max_token == 0 || o->max_token == 8 || o->max_token == 16);
-    DEMAND(o->chunk_bytes <= 1ull << 30 && o->sample_bytes <= 1ull << 40);
-    DEMAND(o->batch_codes % 32 == 0 && o->batch_codes <= 1024);
-    DEMAND(o->alignment == 0 || o->alignment == 64 || o->alignment == 4096);
+    DEMAND(o->chunk_bytes <= 1ull << 30 && o->expert.sample_bytes <= 1ull << 40);
+    DEMAND(o->expert.batch_codes % 32 == 0 && o->expert.batch_codes <= 1024);
+    uint32_t alignment = o->expert.section_alignment;
+    DEMAND(alignment == 0 || alignment == 64 || alignment == 4096);
     DEMAND(o->first_row <= o->end_row && (o->slice || (!o->first_row && o->end_row == UINT64_MAX)));
     DEMAND(isfinite(o->bench_seconds) && o->bench_seconds >= 0 && o->bench_seconds <= 3600);
     DEMAND(o->backend <= CLI_BACKEND_GPU && (o->separator == '\n' || o->separator == 0));

@@ -26,10 +26,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         DEMAND(cli_text_next(&text, &rows) == CLI_OK);
         if (rows.rows == 0) break;
         for (uint64_t i = 0; i < rows.rows; i++) {
-            uint64_t length = rows.offsets[i + 1] - rows.offsets[i];
+            uint64_t length = row_start(&rows, i + 1) - row_start(&rows, i);
             if (begun) DEMAND(at < size && data[at++] == separator);
             begun = 1;
-            DEMAND(length <= size - at && !memcmp(data + at, rows.bytes + rows.offsets[i], length));
+            DEMAND(length <= size - at &&
+                   !memcmp(data + at, rows.bytes + row_start(&rows, i), length));
             DEMAND(!length || !memchr(data + at, separator, length));
             at += length;
         }

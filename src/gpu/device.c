@@ -1,6 +1,7 @@
-/* device.c - finding a GPU and loading the kernels. In: a device number. Out: fastpair_gpu. The primary context is retained, the
- * one the CUDA runtime and everything built on it use, so device memory and streams of the caller's just work. Refuses GPUs older
- * than compute capability 8.0. */
+/* device.c - finding a GPU and loading the kernels. In: a device number. Out: a fastpair_gpu. The
+ * primary context is retained, which the CUDA runtime and everything built on it use, so that
+ * device memory and streams of the caller's just work. Refuses GPUs older than compute capability
+ * 8.0. */
 #include "device.h"
 
 #include "options.h"
@@ -17,12 +18,27 @@ fastpair_status fp_gpu_push(const fastpair_gpu *gpu, fastpair_error *error) {
     return fp_fail(
         error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
         "GPU: the device was reset (cudaDeviceReset) after it was opened here, and the kernels are "
-        "gone; free the batches, close the GPU and open it again");
+        "gone; close the jobs, close the GPU and open it again");
 }
 
 void fp_gpu_pop(const fastpair_gpu *gpu) {
     fp_cu_context ignored;
     gpu->driver.context_pop(&ignored);
+}
+
+fp_cu_result fp_gpu_launch(const fastpair_gpu *gpu, const fp_launch *launch, fp_cu_stream stream) {
+    enum { PARAMETERS_END, PARAMETERS_AT, PARAMETERS_SIZE }; /* the driver's CU_LAUNCH_PARAM_... */
+    void *parameters = launch->parameters;
+    size_t used = launch->used;
+    void *filled[] = {(void *)PARAMETERS_AT, parameters, (void *)PARAMETERS_SIZE, &used,
+                      (void *)PARAMETERS_END};
+    fp_cu_result result =
+        gpu->driver.launch(launch->function, launch->blocks_x, launch->blocks_y, 1, launch->threads,
+                           1, 1, launch->shared, stream, NULL, filled);
+    if (result != FP_CU_INVALID_VALUE) return result;
+    memset((uint8_t *)parameters + used, 0, launch->size - used);
+    return gpu->driver.launch(launch->function, launch->blocks_x, launch->blocks_y, 1,
+                              launch->threads, 1, 1, launch->shared, stream, &parameters, NULL);
 }
 
 static fastpair_status read_info(fastpair_gpu *gpu, fastpair_error *error) {
@@ -58,23 +74,25 @@ static fastpair_status read_info(fastpair_gpu *gpu, fastpair_error *error) {
 
 static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
     const fp_driver *driver = &gpu->driver;
-    fp_cu_result result = driver->module_load(&gpu->module, fp_kernel_image());
+    const struct {
+        const char *symbol;
+        fp_cu_function *function;
+    } helpers[] = {{"fp_measure_batches", &gpu->measure_batches},
+                   {"fp_scan_batches", &gpu->scan_batches},
+                   {"fp_row_offsets", &gpu->row_offsets},
+                   {"fp_validity", &gpu->validity}};
+    fp_cu_result result = driver->module_load(&gpu->module, fp_kernel_binary());
     if (result) return fp_driver_fail(driver, result, "loading the kernels", error);
     for (uint32_t i = 0; i < FP_KERNELS && !result; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         result = driver->module_function(&gpu->kernels[i], gpu->module, kernel->symbol);
-        if (!result && (kernel->dictionary_shared || fp_kernel_is_assembled(kernel)))
+        if (!result && kernel->dynamic_shared)
             result =
                 driver->function_set(gpu->kernels[i], FP_CU_FUNCTION_MAX_DYNAMIC_SHARED,
                                      (int)(gpu->info.shared_per_block - kernel->static_shared));
     }
-    if (!result)
-        result = driver->module_function(&gpu->row_offsets, gpu->module, FP_SYMBOL_ROW_OFFSETS);
-    if (!result)
-        result =
-            driver->module_function(&gpu->measure_batches, gpu->module, FP_SYMBOL_MEASURE_BATCHES);
-    if (!result)
-        result = driver->module_function(&gpu->scan_batches, gpu->module, FP_SYMBOL_SCAN_BATCHES);
+    for (size_t i = 0; i < sizeof helpers / sizeof *helpers && !result; i++)
+        result = driver->module_function(helpers[i].function, gpu->module, helpers[i].symbol);
     return result ? fp_driver_fail(driver, result, "finding a kernel", error) : FASTPAIR_OK;
 }
 
@@ -122,7 +140,7 @@ fastpair_status fastpair_gpu_open(const fastpair_gpu_options *options, fastpair_
     fastpair_status status = fp_options_copy(options, &given, sizeof given, error);
     if (!status) status = fp_allocator_resolve(&given.allocator, &allocator, error);
     if (status) return status;
-    if (!fp_kernel_image())
+    if (!fp_kernel_binary())
         return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
                        "no GPU: this library was built without kernels; build it where nvcc is "
                        "installed, or decode on "
@@ -155,11 +173,8 @@ void fastpair_gpu_close(fastpair_gpu *gpu) {
 
 fastpair_status fastpair_gpu_get_info(const fastpair_gpu *gpu, fastpair_gpu_info *info,
                                       fastpair_error *error) {
-    if (!gpu || !info || info->struct_size < sizeof info->struct_size)
+    if (!gpu || !info)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
-                       "gpu and info must not be NULL, and info->struct_size must be set");
-    size_t size = info->struct_size < sizeof *info ? info->struct_size : sizeof *info;
-    memcpy(info, &gpu->info, size);
-    info->struct_size = size;
-    return FASTPAIR_OK;
+                       "gpu and info must not be NULL");
+    return fp_info_copy("info", &gpu->info, sizeof gpu->info, info, error);
 }

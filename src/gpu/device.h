@@ -15,18 +15,36 @@ struct fastpair_gpu {
         context_id; /* a reset gives the context another one, and takes the kernels away */
     fp_cu_module module;
     fastpair_gpu_info info;
-    fp_cu_function kernels[FP_KERNELS]; /* in the order of the kernel table */
-    fp_cu_function row_offsets;
-    fp_cu_function measure_batches; /* regenerating positions: lengths of each batch... */
-    fp_cu_function scan_batches;    /* ...and their running sum in each chunk */
+    /* Decode kernels, in the order of the kernel table. */
+    fp_cu_function kernels[FP_KERNELS];
+    /* Regenerating positions: lengths of each batch, and their running sum in each chunk. */
+    fp_cu_function measure_batches, scan_batches;
+    fp_cu_function row_offsets, validity;
 };
 
-/* Makes the GPU's context current for the calls that follow; every push needs its pop. Fails if the device was reset since it was
- * opened: handles from before must not reach the driver, which need not notice. */
+/* Makes the GPU's context current for the calls that follow; every push needs its pop. Fails if the
+ * device was reset since it was opened: handles from before must not reach the driver, which need
+ * not notice. */
 fastpair_status fp_gpu_push(const fastpair_gpu *gpu, fastpair_error *error);
 void fp_gpu_pop(const fastpair_gpu *gpu);
 
-/* The kernels as one fat binary, or NULL if the library was built without nvcc (kernel_image.c). */
-const void *fp_kernel_image(void);
+/* A kernel with its grid and its parameters: one struct of `size` bytes, of which the first `used`
+ * are filled in. */
+typedef struct fp_launch {
+    fp_cu_function function;
+    uint32_t blocks_x, blocks_y, threads;
+    /* Bytes of dynamic shared memory. */
+    uint32_t shared;
+    void *parameters;
+    size_t used, size;
+} fp_launch;
+
+/* Queues a kernel. Passes what is filled in of the parameters, as passing takes time; all of them,
+ * the rest cleared, if the driver insists. */
+fp_cu_result fp_gpu_launch(const fastpair_gpu *gpu, const fp_launch *launch, fp_cu_stream stream);
+
+/* The kernels as one fat binary, or NULL if the library was built without nvcc
+ * (kernel_binary.c). */
+const void *fp_kernel_binary(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* driver.c - opening the CUDA driver. In: nothing. Out: function pointers, or the reason why there are none. The library is
- * found at run time, so that one build works with and without a GPU. */
+/* driver.c - opening the CUDA driver. In: nothing. Out: function pointers, or the reason why there
+ * are none. The library is found at run time, so that one build works with and without a GPU. */
 #include "driver.h"
 
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ static const char *remedy_for(fp_cu_result result) {
     case 100: return "; no GPU is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES";
     case 201:
         return "; streams must belong to the device's primary context; if the device was reset "
-               "(cudaDeviceReset), free the batches, close the GPU and open it again";
+               "(cudaDeviceReset), close the jobs, close the GPU and open it again";
     case 209:
         return "; this library has no kernels for this GPU: build it for the GPU's architecture";
     case 218:
@@ -68,9 +68,9 @@ static const char *remedy_for(fp_cu_result result) {
                "please report "
                "it";
     case 709:
-        return "; the device was reset (cudaDeviceReset) since it was opened: free the batches, "
-               "close the "
-               "GPU and open it again";
+        return "; the device was reset (cudaDeviceReset) since it was opened: close the jobs, "
+               "close "
+               "the GPU and open it again";
     case 802: return "; the system is not ready: check that the fabric manager runs";
     case 803:
     case 804:

@@ -1,7 +1,8 @@
-/* driver.h - the CUDA driver, opened at run time: the calls this project makes, as function pointers.
+/* driver.h - the CUDA driver, opened at run time: the calls that the library makes, as function
+ * pointers. It never allocates device memory, waits or reads back, so it has no calls for that.
  *
- * Types are spelled out here because no CUDA header is needed to build: handles are pointers, device addresses 64-bit integers,
- * results ints (0 is success). */
+ * Types are spelled out here because no CUDA header is needed to build: handles are pointers,
+ * device addresses 64-bit integers, results ints (0 is success). */
 #ifndef FP_GPU_DRIVER_H
 #define FP_GPU_DRIVER_H
 
@@ -14,69 +15,45 @@ typedef void *fp_cu_context;
 typedef void *fp_cu_module;
 typedef void *fp_cu_function;
 typedef void *fp_cu_stream;
-typedef void *fp_cu_event;
-typedef void *fp_cu_graph;
 typedef uint64_t fp_cu_pointer;
 
-/* name, result name in the library, parameters. One list: declarations, loading and messages come from it. */
-#define FP_DRIVER_CALLS(CALL)                                                                             \
-    CALL(init, "cuInit", (unsigned flags))                                                                \
-    CALL(driver_version, "cuDriverGetVersion", (int *version))                                            \
-    CALL(error_text, "cuGetErrorString", (fp_cu_result result, const char **text))                        \
-    CALL(device_count, "cuDeviceGetCount", (int *count))                                                  \
-    CALL(device_get, "cuDeviceGet", (fp_cu_device * device, int ordinal))                                 \
-    CALL(device_name, "cuDeviceGetName", (char *name, int size, fp_cu_device device))                     \
-    CALL(device_attribute, "cuDeviceGetAttribute",                                                        \
-         (int *value, int attribute, fp_cu_device device))                                                \
-    CALL(device_memory, "cuDeviceTotalMem_v2", (size_t * bytes, fp_cu_device device))                     \
-    CALL(context_retain, "cuDevicePrimaryCtxRetain",                                                      \
-         (fp_cu_context * context, fp_cu_device device))                                                  \
-    CALL(context_release, "cuDevicePrimaryCtxRelease_v2", (fp_cu_device device))                          \
-    CALL(context_push, "cuCtxPushCurrent_v2", (fp_cu_context context))                                    \
-    CALL(context_pop, "cuCtxPopCurrent_v2", (fp_cu_context * context))                                    \
-    CALL(context_id, "cuCtxGetId", (fp_cu_context context, unsigned long long *id))                       \
-    CALL(module_load, "cuModuleLoadData", (fp_cu_module * module, const void *image))                     \
-    CALL(module_unload, "cuModuleUnload", (fp_cu_module module))                                          \
-    CALL(module_function, "cuModuleGetFunction",                                                          \
-         (fp_cu_function * function, fp_cu_module module, const char *name))                              \
-    CALL(function_attribute, "cuFuncGetAttribute",                                                        \
-         (int *value, int attribute, fp_cu_function function))                                            \
-    CALL(function_set, "cuFuncSetAttribute", (fp_cu_function function, int attribute, int value))         \
-    CALL(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                        \
-         (int *blocks, fp_cu_function function, int threads, size_t shared))                              \
-    CALL(launch, "cuLaunchKernel",                                                                        \
-         (fp_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,                     \
-          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,                          \
-          fp_cu_stream stream, void **parameters, void **extra))                                          \
-    CALL(copy_to_device, "cuMemcpyHtoDAsync_v2",                                                          \
-         (fp_cu_pointer to, const void *from, size_t size, fp_cu_stream stream))                          \
-    CALL(copy_to_host, "cuMemcpyDtoHAsync_v2",                                                            \
-         (void *to, fp_cu_pointer from, size_t size, fp_cu_stream stream))                                \
-    CALL(copy_on_device, "cuMemcpyDtoDAsync_v2",                                                          \
-         (fp_cu_pointer to, fp_cu_pointer from, size_t size, fp_cu_stream stream))                        \
-    CALL(fill, "cuMemsetD8Async",                                                                         \
-         (fp_cu_pointer to, unsigned char value, size_t size, fp_cu_stream stream))                       \
-    /* The rest serves the command, tests and benchmarks; the library itself never allocates or waits. */ \
-    CALL(allocate, "cuMemAlloc_v2", (fp_cu_pointer * memory, size_t size))                                \
-    CALL(release, "cuMemFree_v2", (fp_cu_pointer memory))                                                 \
-    CALL(allocate_pinned, "cuMemAllocHost_v2", (void **memory, size_t size))                              \
-    CALL(release_pinned, "cuMemFreeHost", (void *memory))                                                 \
-    CALL(stream_create, "cuStreamCreate", (fp_cu_stream * stream, unsigned flags))                        \
-    CALL(stream_destroy, "cuStreamDestroy_v2", (fp_cu_stream stream))                                     \
-    CALL(stream_wait, "cuStreamSynchronize", (fp_cu_stream stream))                                       \
-    CALL(event_create, "cuEventCreate", (fp_cu_event * event, unsigned flags))                            \
-    CALL(event_destroy, "cuEventDestroy_v2", (fp_cu_event event))                                         \
-    CALL(event_record, "cuEventRecord", (fp_cu_event event, fp_cu_stream stream))                         \
-    CALL(event_wait, "cuEventSynchronize", (fp_cu_event event))                                           \
-    CALL(event_elapsed, "cuEventElapsedTime",                                                             \
-         (float *milliseconds, fp_cu_event start, fp_cu_event end))                                       \
-    CALL(capture_begin, "cuStreamBeginCapture_v2", (fp_cu_stream stream, int mode))                       \
-    CALL(capture_end, "cuStreamEndCapture", (fp_cu_stream stream, fp_cu_graph * graph))                   \
-    CALL(graph_instantiate, "cuGraphInstantiateWithFlags",                                                \
-         (fp_cu_graph * instance, fp_cu_graph graph, unsigned long long flags))                           \
-    CALL(graph_launch, "cuGraphLaunch", (fp_cu_graph instance, fp_cu_stream stream))                      \
-    CALL(graph_destroy, "cuGraphDestroy", (fp_cu_graph graph))                                            \
-    CALL(graph_instance_destroy, "cuGraphExecDestroy", (fp_cu_graph instance))
+/* Name here, symbol in the driver, parameters. One list: declarations, loading and messages come
+ * from it. */
+#define FP_DRIVER_CALLS(CALL)                                                                      \
+    CALL(init, "cuInit", (unsigned flags))                                                         \
+    CALL(driver_version, "cuDriverGetVersion", (int *version))                                     \
+    CALL(error_text, "cuGetErrorString", (fp_cu_result result, const char **text))                 \
+    CALL(device_count, "cuDeviceGetCount", (int *count))                                           \
+    CALL(device_get, "cuDeviceGet", (fp_cu_device * device, int ordinal))                          \
+    CALL(device_name, "cuDeviceGetName", (char *name, int size, fp_cu_device device))              \
+    CALL(device_attribute, "cuDeviceGetAttribute",                                                 \
+         (int *value, int attribute, fp_cu_device device))                                         \
+    CALL(device_memory, "cuDeviceTotalMem_v2", (size_t * bytes, fp_cu_device device))              \
+    CALL(context_retain, "cuDevicePrimaryCtxRetain",                                               \
+         (fp_cu_context * context, fp_cu_device device))                                           \
+    CALL(context_release, "cuDevicePrimaryCtxRelease_v2", (fp_cu_device device))                   \
+    CALL(context_push, "cuCtxPushCurrent_v2", (fp_cu_context context))                             \
+    CALL(context_pop, "cuCtxPopCurrent_v2", (fp_cu_context * context))                             \
+    CALL(context_id, "cuCtxGetId", (fp_cu_context context, unsigned long long *id))                \
+    CALL(module_load, "cuModuleLoadData", (fp_cu_module * module, const void *image))              \
+    CALL(module_unload, "cuModuleUnload", (fp_cu_module module))                                   \
+    CALL(module_function, "cuModuleGetFunction",                                                   \
+         (fp_cu_function * function, fp_cu_module module, const char *name))                       \
+    CALL(function_attribute, "cuFuncGetAttribute",                                                 \
+         (int *value, int attribute, fp_cu_function function))                                     \
+    CALL(function_set, "cuFuncSetAttribute", (fp_cu_function function, int attribute, int value))  \
+    CALL(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                 \
+         (int *blocks, fp_cu_function function, int threads, size_t shared))                       \
+    CALL(launch, "cuLaunchKernel",                                                                 \
+         (fp_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,              \
+          unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,                   \
+          fp_cu_stream stream, void **parameters, void **extra))                                   \
+    CALL(copy_to_device, "cuMemcpyHtoDAsync_v2",                                                   \
+         (fp_cu_pointer to, const void *from, size_t size, fp_cu_stream stream))                   \
+    CALL(copy_on_device, "cuMemcpyDtoDAsync_v2",                                                   \
+         (fp_cu_pointer to, fp_cu_pointer from, size_t size, fp_cu_stream stream))                 \
+    CALL(fill, "cuMemsetD8Async",                                                                  \
+         (fp_cu_pointer to, unsigned char value, size_t size, fp_cu_stream stream))
 
 typedef struct fp_driver {
     void *library;
@@ -89,8 +66,8 @@ typedef struct fp_driver {
 fastpair_status fp_driver_open(fp_driver *driver, fastpair_error *error);
 void fp_driver_close(fp_driver *driver);
 
-/* The status for a failed call: OUT_OF_MEMORY for the driver's own out-of-memory, else UNSUPPORTED; the message names the
- * call's purpose, the driver's reason and, where one is known, the remedy. */
+/* The status for a failed call: OUT_OF_MEMORY for the driver's own out-of-memory, else UNSUPPORTED.
+ * The message names the call's purpose, the driver's reason and, where one is known, the remedy. */
 fastpair_status fp_driver_fail(const fp_driver *driver, fp_cu_result result, const char *purpose,
                                fastpair_error *error);
 

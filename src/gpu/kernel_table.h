@@ -1,36 +1,39 @@
-/* kernel_table.h - the kernels this library carries, as the host sees them. Made from kernels/variants.def, so that a kernel is one
- * line there and nothing here. */
+/* kernel_table.h - the decode kernels that this library carries, as the host sees them. Made from
+ * the two tables of variants, so that a kernel is one line there and nothing here. */
 #ifndef FP_GPU_KERNEL_TABLE_H
 #define FP_GPU_KERNEL_TABLE_H
 
-#include "kernels/image.h"
+#include "kernels/resident.h"
 
-/* One variant, with the paper's parameters. */
 typedef struct fp_kernel {
-    const char *name;        /* "staged K6 W8 H1 T256 B4" */
-    const char *symbol;      /* of the function in the fat binary */
-    uint32_t codes_per_lane; /* K: a warp takes 32 * K codes at a time */
-    uint32_t low_bytes;      /* W: 8 splits a 16-byte dictionary into planes, 16 reads whole rows */
-    uint32_t hoisted;        /* H */
-    uint32_t threads;        /* T */
-    uint32_t blocks;         /* B */
-    uint32_t max_token;      /* L: 8 or 16; dictionaries with longer tokens cannot use it */
-    uint32_t dictionary_shared; /* 1: each block copies the dictionary to dynamic shared memory */
-    uint32_t static_shared;     /* bytes a block declares */
-    /* Assembled kernels only; others read codes of any width. */
+    /* For example "assembled K16 b12 L8 SPLIT S4 T1024", and the function's name in the binary. */
+    const char *name;
+    const char *symbol;
+    /* A warp takes 32 * codes_per_lane codes at a time. */
+    uint32_t codes_per_lane;
+    /* 8 or 16; dictionaries with longer tokens cannot use the kernel. */
+    uint32_t max_token;
+    /* The most threads of a block, and the blocks per multiprocessor of its launch bounds. */
+    uint32_t threads, blocks;
+    /* Bytes of shared memory that a block declares; 1: it asks for more at the launch. */
+    uint32_t static_shared, dynamic_shared;
+    /* Assembled kernels only. code_bits is 0 for kernels of the paper's decoder, which read codes
+     * of any width and have the rest of their parameters in staged.h. */
     uint32_t code_bits;
     fp_gpu_home home;
-    uint32_t store_bytes; /* S */
+    uint32_t store_bytes;
 } fp_kernel;
 
-static inline int fp_kernel_is_assembled(const fp_kernel *kernel) { return kernel->code_bits != 0; }
-
+/* The paper's kernels come first. */
 enum {
-    FP_KERNELS = 0
-#define FP_STAGED(K, W, H, T, B)          +1
-#define FP_STAGED8(K, T, B)               +1
-#define FP_SHARED(K, W, H, T, B)          +1
-#define FP_SHARED8(K, T, B)               +1
+    FP_STAGED_KERNELS = 0
+#define FP_STAGED(K, W, H, T, B) +1
+#define FP_STAGED8(K, T, B)      +1
+#define FP_SHARED(K, W, H, T, B) +1
+#define FP_SHARED8(K, T, B)      +1
+#include "kernels/staged/variants.def"
+    ,
+    FP_KERNELS = FP_STAGED_KERNELS
 #define FP_ASSEMBLED(K, BITS, L, D, S, T) +1
 #include "kernels/variants.def"
 };
@@ -41,11 +44,12 @@ const fp_kernel *fp_kernel_table(void);
 /* The index of the kernel with this name; FP_KERNELS if there is none. */
 uint32_t fp_kernel_find(const char *name);
 
-/* Dynamic shared memory a block needs for a dictionary of `slots` slots: 0 unless it keeps the dictionary there. */
-uint32_t fp_kernel_dynamic_shared(const fp_kernel *kernel, uint32_t slots);
+static inline int fp_kernel_is_staged(uint32_t kernel) { return kernel < FP_STAGED_KERNELS; }
 
-#define FP_SYMBOL_ROW_OFFSETS     "fp_row_offsets"
-#define FP_SYMBOL_MEASURE_BATCHES "fp_measure_batches"
-#define FP_SYMBOL_SCAN_BATCHES    "fp_scan_batches"
+/* Batches of 32 * codes_per_lane codes among so many codes. */
+static inline uint32_t fp_kernel_batches(const fp_kernel *kernel, uint32_t codes) {
+    uint32_t batch_codes = 32 * kernel->codes_per_lane;
+    return codes / batch_codes + (codes % batch_codes != 0);
+}
 
 #endif

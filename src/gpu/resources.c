@@ -1,5 +1,6 @@
-/* resources.c - resident blocks from a block's needs. In: threads, registers, shared memory, and the device's limits. Out: how
- * many blocks fit. Pure arithmetic; the test compares it with what the driver reports. */
+/* resources.c - resident blocks from a block's needs. In: threads, registers, shared memory, and
+ * the device's limits. Out: how many blocks fit. Pure arithmetic; a test compares it with what the
+ * driver reports. */
 #include "resources.h"
 
 #define REGISTER_FILE       65536u
@@ -26,11 +27,6 @@ uint32_t fp_resident_blocks(const fastpair_gpu_info *gpu, const fp_block_needs *
     uint32_t blocks = least(most, gpu->warps_per_multiprocessor / warps);
     blocks = least(blocks, warps_by_registers / warps);
     return shared ? least(blocks, gpu->shared_per_multiprocessor / shared) : blocks;
-}
-
-uint32_t fp_staged_registers(uint32_t codes_per_lane, uint32_t low_bytes, uint32_t hoisted) {
-    return codes_per_lane * (3 + low_bytes / 4) + hoisted * (16 - low_bytes) / 4 +
-           FP_STAGED_OVERHEAD_REGISTERS;
 }
 
 uint32_t fp_register_limit(uint32_t threads, uint32_t blocks) {

@@ -32,7 +32,10 @@ int main(void) {
         offsets[i + 1] = offsets[i] + (uint64_t)length;
     }
 
-    fastpair_rows rows = {.rows = ROWS, .bytes = (const uint8_t *)text, .offsets = offsets};
+    fastpair_rows rows = {.struct_size = sizeof rows,
+                          .rows = ROWS,
+                          .bytes = (const uint8_t *)text,
+                          .offsets = offsets};
     fastpair_compress_options options = {
         .struct_size = sizeof options, .chunk_bytes = 100000, .threads = 2};
     fastpair_error error;
@@ -43,8 +46,9 @@ int main(void) {
         return complain("compress", &error);
     if (fastpair_column_open(image, image_size, NULL, &column, &error))
         return complain("open", &error);
-    fastpair_destination destination = {.bytes = decoded, .bytes_capacity = offsets[ROWS]};
-    if (fastpair_column_decode(column, 0, ROWS, &destination, 2, &error))
+    fastpair_destination destination = {
+        .struct_size = sizeof destination, .bytes = decoded, .bytes_capacity = offsets[ROWS]};
+    if (fastpair_column_decode(column, 0, ROWS, &destination, &error))
         return complain("decode", &error);
     if (memcmp(decoded, text, offsets[ROWS]) != 0 || image_size >= offsets[ROWS]) {
         fprintf(stderr, "consumer: rows came back changed, or did not get smaller\n");

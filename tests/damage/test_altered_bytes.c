@@ -46,18 +46,19 @@ static void make_framed(sample_file *file) {
 static void make_files(sample_file *files) {
     fastpair_compress_options o = {.struct_size = sizeof o, .codec = FASTPAIR_CODEC_ONPAIR};
     make_file(&files[0], "onpair", SHAPE_FOUR_VALUES, 2500, &o, 1);
-    o.chunk_bytes = 900, o.batch_codes = 32;
+    o.chunk_bytes = 900, o.expert = EXPERT(.batch_codes = 32);
     make_file(&files[1], "onpair, chunks", SHAPE_FOUR_VALUES, 3000, &o, 1);
-    o.code_bits = 9, o.hot_codes = 4, o.max_token = 8;
+    o.code_bits = 9, o.max_token = 8, o.expert = EXPERT(.batch_codes = 32, .hot_codes = 4);
     make_file(&files[2], "onpair 9, hot part", SHAPE_PREFIXES, 6000, &o, 1);
-    o = (fastpair_compress_options){
-        .struct_size = sizeof o, .codec = FASTPAIR_CODEC_FSST12, .batch_codes = 64};
+    o = (fastpair_compress_options){.struct_size = sizeof o,
+                                    .codec = FASTPAIR_CODEC_FSST12,
+                                    .expert = EXPERT(.batch_codes = 64)};
     make_file(&files[3], "fsst12", SHAPE_PREFIXES, 5000, &o, 1);
     o.codec = FASTPAIR_CODEC_STORED;
     make_file(&files[4], "stored", SHAPE_RANDOM_BYTES, 500, &o, 0);
     make_file(&files[5], "empty rows", SHAPE_EMPTY_ROWS, 100, &o, 0);
     make_file(&files[6], "no rows", SHAPE_NO_ROWS, 0, &o, 0);
-    o.section_alignment = 4096;
+    o.expert = EXPERT(.batch_codes = 64, .section_alignment = 4096);
     make_file(&files[7], "aligned to 4096", SHAPE_UTF8, 100, &o, 0);
     make_framed(&files[8]);
 }

@@ -32,8 +32,8 @@ static void make_files(sample_file *files) {
         fastpair_compress_options options = {.struct_size = sizeof options,
                                              .codec = settings[i].codec};
         options.code_bits = settings[i].bits, options.max_token = settings[i].longest;
-        options.hot_codes = settings[i].hot;
-        options.chunk_bytes = coded ? 2000 : 300, options.batch_codes = coded ? 32 : 0;
+        options.expert = EXPERT(.hot_codes = settings[i].hot, .batch_codes = coded ? 32 : 0);
+        options.chunk_bytes = coded ? 2000 : 300;
         shape s;
         fastpair_error error;
         shape_make(&s, settings[i].kind, 7,
@@ -67,9 +67,9 @@ static fastpair_status read_all(const uint8_t *image, uint64_t size, fastpair_er
     verify_source from = {image, size, 0, 0};
     fastpair_source source = {verify_read, &from};
     fastpair_reader *reader = NULL;
-    fastpair_status status = fastpair_reader_open(&source, NULL, 1, &reader, error);
+    fastpair_status status = reader_open_with(1, &source, NULL, &reader, error);
     for (int at_end = 0; status == FASTPAIR_OK && !at_end;) {
-        fastpair_rows rows;
+        fastpair_rows rows = {.struct_size = sizeof rows};
         status = fastpair_reader_next(reader, &rows, &at_end, error);
     }
     fastpair_reader_close(reader);
@@ -93,7 +93,7 @@ static void flip_bits(const sample_file *file, uint32_t step) {
         fastpair_error error = {.message = ""};
         fastpair_column *column = NULL;
         fastpair_status status = fastpair_column_open(copy, file->size, NULL, &column, &error);
-        if (status == FASTPAIR_OK) status = fastpair_column_validate(column, 1, &error);
+        if (status == FASTPAIR_OK) status = validate_with(1, column, &error);
         fastpair_column_close(column);
         unnoticed += status == FASTPAIR_OK;
         speechless += strlen(error.message) < 10;
@@ -217,12 +217,12 @@ static void small_buffers(const sample_file *file, uint32_t times, uint64_t *ran
         uint64_t room = check_random(random) % info.decoded_bytes,
                  row = check_random(random) % info.rows;
         guard bytes = guard_make(room), offsets = guard_make((info.rows + 1) * 4);
-        fastpair_destination to = {bytes.data, room, offsets.data, 32, NULL, 0};
+        fastpair_destination to = to_memory(bytes.data, room, offsets.data, 32, NULL);
         fastpair_error error;
-        CHECK(fastpair_column_decode(column, 0, info.rows, &to, 1 + i % 2, &error) != FASTPAIR_OK);
+        CHECK(decode_with(1 + i % 2, column, 0, info.rows, &to, &error) != FASTPAIR_OK);
         uint64_t size, little = room < 5 ? room : 5;
-        to = (fastpair_destination){bytes.data, little, offsets.data, 32, NULL, 0};
-        fastpair_column_decode(column, row, info.rows - row, &to, 1, &error);
+        to = to_memory(bytes.data, little, offsets.data, 32, NULL);
+        decode_with(1, column, row, info.rows - row, &to, &error);
         fastpair_column_decode_row(column, row, bytes.data, little, &size, NULL, &error);
         CHECK(guard_free(&bytes) && guard_free(&offsets));
         fastpair_column_close(column);

@@ -278,8 +278,8 @@ static void empty_slots(uint64_t *random) {
                 FASTPAIR_OK)
                 continue;
             guard bytes = guard_make(oracle.decoded_bytes);
-            fastpair_destination to = {bytes.data, oracle.decoded_bytes, NULL, 0, NULL, 0};
-            fastpair_status status = fastpair_column_decode(column, 0, 40, &to, 1, NULL);
+            fastpair_destination to = to_memory(bytes.data, oracle.decoded_bytes, NULL, 0, NULL);
+            fastpair_status status = decode_with(1, column, 0, 40, &to, NULL);
             CHECK(status == FASTPAIR_OK || (bad && status == FASTPAIR_ERROR_CORRUPT));
             if (status == FASTPAIR_OK)
                 CHECK(!memcmp(bytes.data, oracle.bytes, oracle.decoded_bytes));
@@ -301,7 +301,7 @@ static void wild_sections(uint64_t seed, uint32_t times, uint64_t *random) {
     shape_make(&s, SHAPE_WORDS, seed, &(shape_options){.bytes = 500000, .null_percent = 5});
     fastpair_compress_options options = {
         .struct_size = sizeof options, .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12};
-    options.batch_codes = 64, options.chunk_bytes = 300000;
+    options.expert = EXPERT(.batch_codes = 64), options.chunk_bytes = 300000;
     uint8_t *image = NULL;
     uint64_t size = 0;
     fastpair_error error;
@@ -330,8 +330,7 @@ static void wild_sections(uint64_t seed, uint32_t times, uint64_t *random) {
         fastpair_column *column = NULL;
         CHECK_EQ(fastpair_column_open(copy, size, &open, &column, &error), FASTPAIR_OK);
         for (int again = 0; again < 3; again++) probe_decode(column, size, s.rows.rows, random);
-        CHECK(fastpair_column_validate(column, 2, NULL) != FASTPAIR_OK ||
-              !memcmp(copy, image, size));
+        CHECK(validate_with(2, column, NULL) != FASTPAIR_OK || !memcmp(copy, image, size));
         fastpair_column_close(column);
     }
     free(copy);

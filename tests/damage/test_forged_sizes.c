@@ -149,9 +149,9 @@ static void many_wide_dictionaries(void) {
     verify_source from = {f.file.data, f.file.size, 0, 0};
     fastpair_source source = {verify_read, &from};
     fastpair_reader *reader = NULL;
-    fastpair_rows rows;
+    fastpair_rows rows = {.struct_size = sizeof rows};
     int at_end = 0;
-    status = fastpair_reader_open(&source, &options, 1, &reader, NULL);
+    status = reader_open_with(1, &source, &options, &reader, NULL);
     while (status == FASTPAIR_OK && !at_end)
         status = fastpair_reader_next(reader, &rows, &at_end, NULL);
     CHECK(status == FASTPAIR_OK || status == FASTPAIR_ERROR_LIMIT);

@@ -34,13 +34,13 @@ static void lying_sections(uint64_t *random) {
         guard bytes = guard_make(t.size), offsets = guard_make((t.rows + 1) * 8),
               validity = guard_make((t.rows + 7) / 8);
         fastpair_error first = {.message = ""}, error = {.message = ""};
-        fastpair_destination to = {bytes.data, t.size, offsets.data, 64, validity.data, 0};
-        fastpair_status valid = fastpair_column_validate(column, 2, &error), one;
-        one = fastpair_column_decode(column, 0, t.rows, &to, 1, &first);
+        fastpair_destination to = to_memory(bytes.data, t.size, offsets.data, 64, validity.data);
+        fastpair_status valid = validate_with(2, column, &error), one;
+        one = decode_with(1, column, 0, t.rows, &to, &first);
         if (valid == FASTPAIR_OK) CHECK_EQ(one, FASTPAIR_OK);
         for (uint32_t threads = 2; threads < 4; threads++) {
             error.message[0] = 0;
-            CHECK_EQ(fastpair_column_decode(column, 0, t.rows, &to, threads, &error), one);
+            CHECK_EQ(decode_with(threads, column, 0, t.rows, &to, &error), one);
             CHECK(!strcmp(first.message, error.message));
         }
         for (uint64_t i = 0; one == FASTPAIR_OK && i < t.rows; i++)
@@ -51,9 +51,9 @@ static void lying_sections(uint64_t *random) {
         if (fastpair_column_listed_size(column, list, 500, &listed, NULL) == FASTPAIR_OK &&
             listed < 1u << 24) {
             guard some = guard_make(listed);
-            fastpair_destination there = {some.data, listed, NULL, 0, NULL, 0};
-            one = fastpair_column_decode_listed(column, list, 500, &there, 1, &first);
-            CHECK_EQ(fastpair_column_decode_listed(column, list, 500, &there, 2, &error), one);
+            fastpair_destination there = to_memory(some.data, listed, NULL, 0, NULL);
+            one = decode_listed_with(1, column, list, 500, &there, &first);
+            CHECK_EQ(decode_listed_with(2, column, list, 500, &there, &error), one);
             CHECK(guard_free(&some));
         }
         CHECK(guard_free(&bytes) && guard_free(&offsets) && guard_free(&validity));
@@ -78,11 +78,11 @@ static void first_row_not_at_0(void) {
              FASTPAIR_OK);
     uint8_t bytes[7];
     uint64_t offsets[4], size;
-    fastpair_destination to = {bytes, sizeof bytes, offsets, 64, NULL, 0};
-    CHECK_EQ(fastpair_column_decode(column, 0, 3, &to, 1, NULL), FASTPAIR_ERROR_CORRUPT);
+    fastpair_destination to = to_memory(bytes, sizeof bytes, offsets, 64, NULL);
+    CHECK_EQ(decode_with(1, column, 0, 3, &to, NULL), FASTPAIR_ERROR_CORRUPT);
     CHECK_EQ(fastpair_column_decode_row(column, 0, bytes, 7, &size, NULL, NULL),
              FASTPAIR_ERROR_CORRUPT);
-    CHECK_EQ(fastpair_column_validate(column, 1, NULL), FASTPAIR_ERROR_CORRUPT);
+    CHECK_EQ(validate_with(1, column, NULL), FASTPAIR_ERROR_CORRUPT);
     fastpair_column_close(column);
     truth_free(&t);
 }
@@ -179,7 +179,7 @@ static void every_byte(uint64_t *random) {
         copy[i] ^= (uint8_t)(1 + check_random(random) % 255);
         fastpair_column *column = NULL;
         fastpair_status status = fastpair_column_open(copy, size, NULL, &column, NULL);
-        if (!status) status = fastpair_column_validate(column, 1, NULL);
+        if (!status) status = validate_with(1, column, NULL);
         unnoticed += status == FASTPAIR_OK;
         fastpair_column_close(column);
         drip from = {copy, size, 0, 0, UINT64_MAX};

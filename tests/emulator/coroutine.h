@@ -3,21 +3,12 @@
 #ifndef FP_TESTS_COROUTINE_H
 #define FP_TESTS_COROUTINE_H
 
+#include "emulator_asan.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define COROUTINE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define COROUTINE_ASAN 1
-#endif
-#endif
-#ifdef COROUTINE_ASAN
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
 /* Switching by hand is some fifty times faster than swapcontext, which asks the system about
  * signals. */
 #if defined(__x86_64__) && !defined(COROUTINE_PORTABLE)
@@ -62,7 +53,7 @@ static inline void coroutine_start(coroutine *c, void (*function)(void)) {
     if (!c->stack) c->stack = (uint8_t *)malloc(c->stack_bytes);
     if (!c->stack) abort();
     c->fake_stack = NULL;
-#ifdef COROUTINE_ASAN
+#ifdef EMULATOR_ASAN
     ASAN_UNPOISON_MEMORY_REGION(c->stack, c->stack_bytes); /* what an abandoned call left there */
 #endif
 #ifdef COROUTINE_BY_HAND
@@ -82,7 +73,7 @@ static inline void coroutine_start(coroutine *c, void (*function)(void)) {
 }
 
 static inline void coroutine_switch(coroutine *from, coroutine *to) {
-#ifdef COROUTINE_ASAN
+#ifdef EMULATOR_ASAN
     __sanitizer_start_switch_fiber(&from->fake_stack, to->stack, to->stack_bytes);
 #endif
 #ifdef COROUTINE_BY_HAND
@@ -90,7 +81,7 @@ static inline void coroutine_switch(coroutine *from, coroutine *to) {
 #else
     swapcontext(&from->context, &to->context);
 #endif
-#ifdef COROUTINE_ASAN
+#ifdef EMULATOR_ASAN
     __sanitizer_finish_switch_fiber(from->fake_stack, NULL, NULL);
 #endif
 }
@@ -98,7 +89,7 @@ static inline void coroutine_switch(coroutine *from, coroutine *to) {
 /* To be called first thing in a coroutine: leaves the bounds of the stack it was started from in
  * *from. */
 static inline void coroutine_entered(coroutine *from) {
-#ifdef COROUTINE_ASAN
+#ifdef EMULATOR_ASAN
     const void *stack;
     __sanitizer_finish_switch_fiber(NULL, &stack, &from->stack_bytes);
     from->stack = (uint8_t *)(uintptr_t)stack;

@@ -1,5 +1,5 @@
-/* emulated_grid_shared.cc - kernels of the benchmark grid for the emulator: the dictionary in shared
- * memory. */
+/* emulated_grid_shared.cc - kernels of the benchmark grid for the emulator: the dictionary in
+ * shared memory. */
 #include "emulated.h"
 
 /* These come with B 2 for every T. */
@@ -12,7 +12,7 @@ static const emulated_variant table[] = {
 #define FP_ALL_VARIANTS
 #define FP_SHARED(K, W, H, T, B) IF_B##B(EMULATED_SHARED(K, W, H, T))
 #define FP_SHARED8(K, T, B)      IF_B##B(EMULATED_SHARED8(K, T))
-#include "gpu/kernels/variants.def"
+#include "gpu/kernels/staged/variants.def"
     EMULATED_END};
 
 const emulated_variant *emulated_grid_shared(void) { return table; }

@@ -14,8 +14,8 @@
 
 static const emulated_variant table[] = {
 #define FP_ALL_VARIANTS
-#define FP_STAGED(K, W, H, T, B) IF_B##B(IF_W##W(IF_K##K(EMULATED_STAGED(K, W, H, T, 0))))
-#include "gpu/kernels/variants.def"
+#define FP_STAGED(K, W, H, T, B) IF_B##B(IF_W##W(IF_K##K(EMULATED_STAGED(K, W, H, T))))
+#include "gpu/kernels/staged/variants.def"
     EMULATED_END};
 
 const emulated_variant *emulated_grid_split_high(void) { return table; }

@@ -1,5 +1,5 @@
-/* emulated_grid_whole.cc - kernels of the benchmark grid for the emulator: W 16, and tokens of at most 8
- * bytes. */
+/* emulated_grid_whole.cc - kernels of the benchmark grid for the emulator: W 16, and tokens of at
+ * most 8 bytes. */
 #include "emulated.h"
 
 #define IF_W8(...)
@@ -7,9 +7,9 @@
 
 static const emulated_variant table[] = {
 #define FP_ALL_VARIANTS
-#define FP_STAGED(K, W, H, T, B) IF_B##B(IF_W##W(EMULATED_STAGED(K, W, H, T, 0)))
-#define FP_STAGED8(K, T, B)      IF_B##B(EMULATED_STAGED8(K, T, 0))
-#include "gpu/kernels/variants.def"
+#define FP_STAGED(K, W, H, T, B) IF_B##B(IF_W##W(EMULATED_STAGED(K, W, H, T)))
+#define FP_STAGED8(K, T, B)      IF_B##B(EMULATED_STAGED8(K, T))
+#include "gpu/kernels/staged/variants.def"
     EMULATED_END};
 
 const emulated_variant *emulated_grid_whole(void) { return table; }

@@ -1,31 +1,59 @@
-/* emulated_launch.cc - the emulator for C. */
+/* emulated_launch.cc - the emulator for C. In: a kernel's number, its grid, as much of its
+ * parameters as is passed. Out: what it writes, or an error. */
 #include "emulated_launch.h"
 
-#include "kernel_case.h"
+#include "emulated_table.h"
+#include "emulator_asan.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* Assembled kernels are numbered from here on. */
-enum { FIRST_ASSEMBLED = 1000 };
+namespace {
 
-static int find(const emulated_variant *table, const char *name) {
-    /* Here a kernel's name ends before its register budget, which means nothing to the emulator. */
+/* Kernels beside the decoders come first, then the paper's, then ours. */
+struct helper {
+    const char *symbol;
+    emulator_kernel kernel;
+    size_t bytes;
+};
+const helper helpers[] = {
+    {"fp_measure_batches", emulated_measure_batches, sizeof(fp_gpu_positions_launch)},
+    {"fp_scan_batches", emulated_scan_batches, sizeof(fp_gpu_positions_launch)},
+    {"fp_row_offsets", emulated_row_offsets, sizeof(fp_gpu_offsets_launch)},
+    {"fp_validity", emulated_validity, sizeof(fp_gpu_validity_launch)}};
+enum { HELPERS = sizeof helpers / sizeof *helpers, FIRST_STAGED = 100, FIRST_ASSEMBLED = 1000 };
+
+int find(const emulated_variant *table, const char *name) {
+    /* Here a name ends before the register budget, which means nothing to the emulator. */
     for (int i = 0; table[i].name; i++) {
         size_t length = strlen(table[i].name);
         if (!strncmp(name, table[i].name, length) && (name[length] == ' ' || !name[length]))
             return i;
     }
-    return -9;
+    return -1;
 }
+
+emulator_kernel kernel_at(int number) {
+    if (number >= FIRST_ASSEMBLED) return emulated_assembled()[number - FIRST_ASSEMBLED].kernel;
+    if (number >= FIRST_STAGED) return emulated_staged()[number - FIRST_STAGED].kernel;
+    return helpers[number].kernel;
+}
+
+/* The parameters of the launch that runs. The address sanitizer, if there is one, forbids
+ * parameters that were not passed. */
+alignas(16) uint8_t passed[FP_GPU_MOST_PARAMETERS + 4];
+
+} // namespace
 
 int emulated_find(const char *name) {
-    int assembled = find(emulated_assembled(), name);
-    return assembled >= 0 ? FIRST_ASSEMBLED + assembled : find(emulated_carried(), name);
+    for (int i = 0; i < HELPERS; i++)
+        if (strcmp(helpers[i].symbol, name) == 0) return i;
+    int staged = find(emulated_staged(), name), assembled = find(emulated_assembled(), name);
+    return staged >= 0 ? FIRST_STAGED + staged : assembled >= 0 ? FIRST_ASSEMBLED + assembled : -1;
 }
 
-int emulated_has_second(int kernel) {
-    return kernel < FIRST_ASSEMBLED && kernel != EMULATED_ROW_OFFSETS;
+size_t emulated_parameter_bytes(int kernel) {
+    if (kernel >= FIRST_ASSEMBLED) return sizeof(fp_gpu_span_launch);
+    return kernel >= FIRST_STAGED ? sizeof(fp_staged_launch) : helpers[kernel].bytes;
 }
 
 void emulated_forget(uint64_t seed) { emulator_reset(seed); }
@@ -34,31 +62,18 @@ void emulated_know(const void *memory, uint64_t bytes, const char *name) {
     emulator_memory(memory, bytes, EMULATOR_WRITE, name);
 }
 
-const void *emulated_first(int kernel, void **parameters, void **extra, size_t *bytes) {
-    *bytes = kernel >= FIRST_ASSEMBLED ? sizeof(fp_gpu_span_launch) : sizeof(fp_gpu_launch);
-    if (parameters) return parameters[0];
-    /* CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE and _END are 1, 2 and 0. */
-    if ((uintptr_t)extra[0] != 1 || (uintptr_t)extra[2] != 2 || extra[4]) abort();
-    memcpy(bytes, extra[3], sizeof *bytes);
-    return extra[1];
-}
-
-const char *emulated_launch(int kernel, const void *first, size_t bytes, uint32_t second,
-                            uint32_t grid_x, uint32_t grid_y, uint32_t threads,
-                            uint32_t dynamic_shared) {
-    static emulated_parameters p;
-    int assembled = kernel - FIRST_ASSEMBLED;
-    if (bytes > (assembled >= 0 ? sizeof p.spans : sizeof p.launch)) return "too many parameters";
-    memset(&p, 0xdb, sizeof p);
-    if (assembled >= 0)
-        memcpy(&p.spans, first, bytes);
-    else
-        memcpy(&p.launch, first, bytes);
-    p.second = second;
-    emulator_kernel run = assembled >= 0                   ? emulated_assembled()[assembled].kernel
-                          : kernel == EMULATED_ROW_OFFSETS ? emulated_row_offsets
-                          : kernel == EMULATED_MEASURE_BATCHES ? emulated_measure_batches
-                          : kernel == EMULATED_SCAN_BATCHES    ? emulated_scan_batches
-                                                               : emulated_carried()[kernel].kernel;
-    return emulator_run(run, &p, threads, grid_x, grid_y, dynamic_shared);
+const char *emulated_launch(const emulated_grid *grid) {
+    if (!grid->bytes || grid->bytes > emulated_parameter_bytes(grid->kernel))
+        return "not as many parameters as the kernel takes";
+    memset(passed, 0xdb, sizeof passed);
+    memcpy(passed, grid->parameters, grid->bytes);
+#ifdef EMULATOR_ASAN
+    ASAN_POISON_MEMORY_REGION(passed + grid->bytes, sizeof passed - grid->bytes);
+#endif
+    const char *error = emulator_run(kernel_at(grid->kernel), passed, grid->threads, grid->blocks_x,
+                                     grid->blocks_y, grid->shared);
+#ifdef EMULATOR_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(passed, sizeof passed);
+#endif
+    return error;
 }

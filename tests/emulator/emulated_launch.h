@@ -1,4 +1,4 @@
-/* emulated_launch.h - the emulator for C: launching a kernel of the library's table by its name. */
+/* emulated_launch.h - the emulator for C: launching a kernel of the library as the driver does. */
 #ifndef FP_TESTS_EMULATED_LAUNCH_H
 #define FP_TESTS_EMULATED_LAUNCH_H
 
@@ -9,26 +9,31 @@
 extern "C" {
 #endif
 
-enum { EMULATED_ROW_OFFSETS = -1, EMULATED_MEASURE_BATCHES = -2, EMULATED_SCAN_BATCHES = -3 };
-
-/* The number of a kernel that the library calls so, or -9 if the emulator has none that is the same. */
+/* The number of the kernel with this symbol ("fp_validity") or, for a decode kernel, with this name
+ * of the library's table. -1: the emulator has no such kernel. */
 int emulated_find(const char *name);
 
-/* Whether a kernel has a second parameter. */
-int emulated_has_second(int kernel);
+/* Bytes of the struct that the kernel takes. */
+size_t emulated_parameter_bytes(int kernel);
 
-/* Memory that kernels may touch, all of it anew for each launch. `name` must stay. */
+/* Forgets all memory, and seeds the order of lanes. */
 void emulated_forget(uint64_t seed);
+/* Makes memory known to the launches that follow; they may touch nothing else. `name` must stay. */
 void emulated_know(const void *memory, uint64_t bytes, const char *name);
 
-/* A launch's first parameter, an fp_gpu_launch, or an fp_gpu_span_launch for assembled kernels, from what cuLaunchKernel is given:
- * pointers to parameters, or one buffer with all of them, of which `bytes` are passed. */
-const void *emulated_first(int kernel, void **parameters, void **extra, size_t *bytes);
+typedef struct emulated_grid {
+    int kernel;
+    uint32_t blocks_x, blocks_y, threads;
+    /* Bytes of dynamic shared memory. */
+    uint32_t shared;
+    /* The first `bytes` bytes of the struct that the kernel takes. */
+    const void *parameters;
+    size_t bytes;
+} emulated_grid;
 
-/* Runs a launch; kernels find nonsense behind what is passed. Returns NULL or what went wrong. */
-const char *emulated_launch(int kernel, const void *first, size_t bytes, uint32_t second,
-                            uint32_t grid_x, uint32_t grid_y, uint32_t threads,
-                            uint32_t dynamic_shared);
+/* Runs a launch. The kernel finds nonsense after the bytes that are passed; a build with the
+ * address sanitizer ends when it looks. Returns NULL or what went wrong. */
+const char *emulated_launch(const emulated_grid *grid);
 
 #ifdef __cplusplus
 }

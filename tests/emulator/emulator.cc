@@ -1,4 +1,4 @@
-/* emulator.cc - the lanes behind emulate.h. In: a kernel, a grid. Out: its effects on memory, or
+/* emulator.cc - the lanes of emulate.h. In: a kernel, a grid. Out: its effects on memory, or
  * the first error.
  *
  * A block is up to 1024 coroutines. The scheduler picks a warp at random and lets each of its

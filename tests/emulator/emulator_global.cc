@@ -1,22 +1,27 @@
-/* emulator_global.cc - global memory of the emulator. In: the memory that tests make known, and
- * what each may be used for. Out: an error for any access outside it, for writes where only reads
- * are allowed, and for bytes that are written twice. */
+/* emulator_global.cc - what emulated kernels do to global memory, checked. In: loads, stores and
+ * atomic changes of lanes. Out: the same, or an error: outside the memory that the test made known,
+ * misaligned, written although it is input, or written by two stores. */
 #include "emulator_private.h"
 
+#include <algorithm>
 #include <stdio.h>
 #include <stdlib.h>
 
 namespace {
 
-enum { MOST_MEMORIES = 1024 };
+enum { MOST_MEMORIES = 4096 };
 
 struct memory {
     uint64_t begin, bytes;
     emulator_access access;
     const char *name;
-    uint8_t *written; /* EMULATOR_WRITE_ONCE: a flag for each byte */
+    uint8_t *written; /* EMULATOR_WRITE_ONCE: bits below, for each byte */
 };
 
+/* How a byte was written in this launch. */
+enum { STORED = 1, CHANGED = 2 };
+
+/* Sorted by address when a launch begins. */
 memory memories[MOST_MEMORIES];
 uint32_t memory_count;
 
@@ -24,6 +29,8 @@ bool holds(const memory *m, uint64_t address, uint32_t size) {
     return address >= m->begin && address - m->begin < m->bytes &&
            size <= m->bytes - (address - m->begin);
 }
+
+bool is_before(const memory &a, const memory &b) { return a.begin < b.begin; }
 
 /* Says what an address that no memory holds is near to. */
 void fail_outside(uint64_t address, uint32_t size, const char *doing) {
@@ -45,14 +52,16 @@ void fail_outside(uint64_t address, uint32_t size, const char *doing) {
 
 /* The memory that holds these bytes; NULL, and an error, if none does. */
 memory *find_memory(uint64_t address, uint32_t size, const char *doing) {
-    static uint32_t recent; /* most accesses are to the memory of the one before */
+    static uint32_t recent; /* most accesses are to the memory of the access before */
     if (address % size) {
         emulator_fail(doing, " misaligned global memory");
         return NULL;
     }
     if (recent < memory_count && holds(&memories[recent], address, size)) return &memories[recent];
-    for (recent = 0; recent < memory_count; recent++)
-        if (holds(&memories[recent], address, size)) return &memories[recent];
+    const memory wanted = {address, 0, EMULATOR_READ, NULL, NULL};
+    memory *after = std::upper_bound(memories, memories + memory_count, wanted, is_before);
+    recent = after > memories ? (uint32_t)(after - memories) - 1 : 0;
+    if (recent < memory_count && holds(&memories[recent], address, size)) return &memories[recent];
     fail_outside(address, size, doing);
     return NULL;
 }
@@ -74,22 +83,32 @@ void emulate_global_store(uint64_t address, const void *from, uint32_t size) {
     for (uint32_t i = 0; m && m->written && i < size; i++) {
         uint8_t *flag = &m->written[address - m->begin + i];
         if (*flag) emulator_fail("writes a byte for the second time in ", m->name);
-        *flag = 1;
+        *flag |= STORED;
     }
     if (emulator_block_failed) emulator_leave_lane();
     memcpy((void *)(uintptr_t)address, from, size);
 }
 
-void emulate_global_or(uint64_t address, uint32_t bits) {
+/* Lanes may change a word many times: their changes need no order. With a store they would. */
+void emulate_global_change(uint64_t address, uint32_t keep, uint32_t set) {
     uint32_t word;
-    emulate_global_load(&word, address, sizeof word);
-    word |= bits;
-    emulate_global_store(address, &word, sizeof word);
+    memory *m = find_memory(address, sizeof word, "changes");
+    if (m && m->access == EMULATOR_READ) emulator_fail("changes ", m->name);
+    for (uint32_t i = 0; m && m->written && i < sizeof word; i++) {
+        uint8_t *flag = &m->written[address - m->begin + i];
+        if (*flag & STORED) emulator_fail("changes a byte that was stored in ", m->name);
+        *flag |= CHANGED;
+    }
+    if (emulator_block_failed) emulator_leave_lane();
+    memcpy(&word, (const void *)(uintptr_t)address, sizeof word);
+    word = (word & keep) | set;
+    memcpy((void *)(uintptr_t)address, &word, sizeof word);
 }
 
 /* ---------------------------------------------------------------- launches and tests */
 
 void emulator_global_begin(void) {
+    std::sort(memories, memories + memory_count, is_before);
     for (uint32_t i = 0; i < memory_count; i++) {
         memory *m = &memories[i];
         free(m->written);
@@ -113,6 +132,6 @@ uint64_t emulator_bytes_written(void) {
     uint64_t count = 0;
     for (uint32_t i = 0; i < memory_count; i++)
         for (uint64_t k = 0; memories[i].written && k < memories[i].bytes; k++)
-            count += memories[i].written[k];
+            count += memories[i].written[k] != 0;
     return count;
 }

@@ -1,5 +1,5 @@
-/* emulator_private.h - what the parts of the emulator share: scheduling (emulator.cc), checks of
- * global memory (emulator_global.cc) and of shared memory (emulator_shared.cc). */
+/* emulator_private.h - what the parts of the emulator share: scheduling (emulator.cc), and checks
+ * of global and of shared memory (emulator_global.cc, emulator_shared.cc). */
 #ifndef FP_TESTS_EMULATOR_PRIVATE_H
 #define FP_TESTS_EMULATOR_PRIVATE_H
 
@@ -9,11 +9,11 @@
 #define EMULATOR_LANES      32u
 #define EMULATOR_MOST_WARPS (EMULATOR_MOST_THREADS / EMULATOR_LANES)
 
-/* Synchronisations so far, of each warp and of the block: the time in terms of which accesses are
- * ordered. */
+/* Synchronisations so far, of each warp and of the block: the time that orders
+ * accesses. */
 extern uint32_t emulator_warp_time[EMULATOR_MOST_WARPS], emulator_block_time;
 
-/* Set by the first error of a block; nothing of it runs on. */
+/* Set by the first error of a block; no lane of the block runs on. */
 extern bool emulator_block_failed;
 
 /* Records an error of the running lane; the text is `what` and `detail`. */

@@ -1,28 +1,29 @@
-/* emulator_shared.cc - shared memory of the emulator. In: loads, stores, additions and copies of
- * lanes. Out: the same, or an error for bytes outside the block's memory, misaligned, read before
- * they were written, used by two lanes with no synchronisation between, or touched while a copy is
- * under way.
+/* emulator_shared.cc - what emulated kernels do to shared memory, checked. In: loads, stores,
+ * additions and copies of lanes. Out: the same, or an error: outside the block's memory,
+ * misaligned, by two lanes with no synchronisation between them, read before it was written, or
+ * touched while a copy is under way.
  *
- * A shadow remembers for each byte who wrote and read it, and when, counted in synchronisations. So
- * a missing synchronisation is found whatever order the lanes ran in. */
+ * The trick: a shadow remembers for each byte who wrote and read it, and when, in terms of
+ * synchronisations. It finds a missing synchronisation whatever order the lanes ran in. */
 #include "emulator_private.h"
 
 #include <stdlib.h>
 
 namespace {
 
-/* When: the warp's count of synchronisations and the block's. */
+/* Who did something, and when: the warp's count of synchronisations and the block's. */
 struct moment {
     uint16_t thread; /* plus one; 0: never */
-    uint16_t mixed;  /* others too, at the same time: read, or added */
+    uint16_t mixed;  /* 1: other lanes did the same at the same time */
     uint32_t warp_time, block_time;
 };
 
 struct shadow {
     moment written, read;
     uint64_t order; /* of the store, among all stores and fences of the block */
-    uint8_t copies_writing, copies_reading; /* under way: started, and not waited for */
-    uint8_t added;                          /* written last by an addition */
+    /* Copies under way: started, and not waited for. */
+    uint8_t copies_writing, copies_reading;
+    uint8_t added; /* the last store was an addition */
 };
 
 struct shared_memory {
@@ -50,8 +51,6 @@ lane_copies copies[EMULATOR_MOST_THREADS];
 uint64_t order_count;
 shared_memory declared, dynamic;
 
-/* ---------------------------------------------------------------- shared memory */
-
 shared_memory *find_shared(const uint8_t *at, uint32_t size, const char *doing) {
     if ((uintptr_t)at % size) {
         emulator_fail(doing, " misaligned shared memory");
@@ -66,13 +65,13 @@ shared_memory *find_shared(const uint8_t *at, uint32_t size, const char *doing) 
     return NULL;
 }
 
-/* Of a byte that is known to be there. */
+/* The shadow of a byte that is known to be there. */
 shadow *shadow_of(const uint8_t *at) {
     shared_memory *m = find_shared(at, 1, "copies");
     return &m->shadows[at - m->bytes];
 }
 
-/* Whether no synchronisation lies between an access and what this lane does now. */
+/* Whether no synchronisation lies between an access and the running lane's next step. */
 bool same_time(const moment *m) {
     uint32_t warp = emulate_self.thread / EMULATOR_LANES;
     if (!m->thread) return false;
@@ -90,7 +89,7 @@ void note(moment *m, uint16_t mixed) {
                 emulator_warp_time[emulate_self.thread / EMULATOR_LANES], emulator_block_time};
 }
 
-/* Checks a store, or the start of a copy that may store at any time from now on. */
+/* Checks and notes a store, or the start of a copy that may store at any time from now on. */
 void note_store(shadow *s) {
     if (s->copies_writing || s->copies_reading)
         emulator_fail("writes shared memory that a copy", " is still using");
@@ -149,7 +148,7 @@ void emulate_shared_store(uint8_t *at, const void *from, uint32_t size) {
     memcpy(at, from, size);
 }
 
-/* Adding needs no synchronisation with others that add, but with whoever loads or stores the
+/* Lanes that add need no synchronisation among each other, only with lanes that load or store the
  * word. */
 uint32_t emulate_shared_add(uint8_t *at, uint32_t value) {
     uint32_t before, after;
@@ -171,8 +170,7 @@ uint32_t emulate_shared_add(uint8_t *at, uint32_t value) {
     return before;
 }
 
-/* The bytes are as good as written from here on, but cannot be read before the copy is waited
- * for. */
+/* The bytes count as written from here on, but cannot be read before the copy is waited for. */
 void emulate_async_load(uint8_t *to, uint64_t from, int is_there) {
     lane_copies *mine = &copies[emulate_self.thread];
     shared_memory *m = find_shared(to, 16, "copies to");
@@ -200,7 +198,7 @@ void emulate_async_wait(void) {
 
 void emulate_bulk_fence(void) { copies[emulate_self.thread].fence_order = ++order_count; }
 
-/* Reads from here on until it is waited for. */
+/* The copy reads shared memory from here on until it is waited for. */
 void emulate_bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes) {
     lane_copies *mine = &copies[emulate_self.thread];
     if (mine->store_count == MOST_PENDING) abort();
@@ -251,7 +249,7 @@ uint8_t *emulate_shared(uint32_t bytes) {
 
 uint8_t *emulate_shared_dynamic(void) { return dynamic.bytes; }
 
-/* ---------------------------------------------------------------- launches */
+/* ---------------------------------------------------------------- launches and tests */
 
 void emulator_shared_begin(uint32_t dynamic_bytes) {
     if (dynamic_bytes) shared_allocate(&dynamic, dynamic_bytes);

@@ -1,42 +1,63 @@
 /* fake_device.h - the made-up GPU of tests/gpu/fake_cuda.h in this program, for the library's own
- * GPU calls: its kernels run in the emulator, in memory of exactly the sizes the library states.
- * Launches that the hardware would refuse are refused, and all are counted. One thread only. */
+ * GPU calls: its kernels run in the emulator, in memory of exactly the sizes that the library
+ * states. Launches that the hardware would refuse are refused, and all are counted. One thread
+ * only. */
 #ifndef FP_TESTS_FAKE_DEVICE_H
 #define FP_TESTS_FAKE_DEVICE_H
 
+#include "calls.h"
 #include "emulated_launch.h"
 #include "fake_cuda.h"
-#include "gpu/batch.h"
+#include "gpu/kernels/staged/params.h"
+#include "gpu/layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The kernels beside the decoders. */
+enum { FAKE_MEASURE, FAKE_SCAN, FAKE_OFFSETS, FAKE_VALIDITY, FAKE_HELPERS };
+
+/* What launches had at most, and how many there were. */
+typedef struct fake_counts {
+    uint32_t launches[FP_KERNELS], helper_launches[FAKE_HELPERS];
+    uint32_t most_spans, most_dicts;     /* of assembled kernels */
+    uint32_t most_works;                 /* of the paper's kernels */
+    uint32_t most_entries[FAKE_HELPERS]; /* of the kernels beside them */
+    uint64_t batches, most_batches;      /* of assembled kernels: in all launches, and in one */
+} fake_counts;
+
 typedef struct fake_device {
     fastpair_gpu gpu; /* as the library opened it; tests may alter what it says of the device */
-    uint8_t *memory, *output, *offsets;
-    uint64_t memory_bytes, output_bytes, offsets_bytes;
-    uint32_t status;
-    uint32_t launches[FP_KERNELS], most_chunks, most_groups; /* the latter of assembled kernels */
-    uint64_t batches, most_batches; /* of assembled kernels: in all launches, and in one */
+    uint8_t *memory;
+    uint64_t memory_bytes;
+    fastpair_gpu_output *outputs; /* one per column */
+    void **blocks;                /* where they are: four per column */
+    uint64_t columns;
+    fake_counts counts;
 } fake_device;
 
 static fake_device fake;
 
-/* Counts a launch of the library's table; what is wrong with it, or NULL. */
-static const char *fake_inspect(const fake_launch *l) {
-    uint32_t i = 0;
-    while (i < FP_KERNELS && strcmp(l->symbol, fp_kernel_table()[i].symbol) != 0) i++;
-    if (i == FP_KERNELS) return NULL; /* a kernel beside the decoders */
-    const fp_kernel *kernel = &fp_kernel_table()[i];
-    fake.launches[i]++;
-    if (l->threads > kernel->threads || l->threads % 32)
-        return "more threads than the kernel was compiled for";
-    if (kernel->static_shared + l->shared > fake.gpu.info.shared_per_block)
-        return "too much shared memory";
-    if (!fp_kernel_is_assembled(kernel)) return NULL;
+/* ---------------------------------------------------------------- launches */
+
+static inline void fake_most(uint32_t *most, uint32_t value) {
+    if (value > *most) *most = value;
+}
+
+/* Whether an address lies in the output of a column with this status word. */
+static int fake_reports_to(uint64_t out, uint64_t status) {
+    for (uint64_t c = 0; c < fake.columns; c++) {
+        const fastpair_gpu_output *to = &fake.outputs[c];
+        if (to->status == status && out - to->bytes < to->bytes_capacity) return 1;
+    }
+    return 0;
+}
+
+/* A launch of an assembled kernel: what is wrong with it, or NULL. */
+static const char *fake_inspect_spans(const fake_launch *l) {
     const fp_gpu_span_launch *launch = l->first;
-    uint32_t count = launch->span_count, groups = 0;
+    uint32_t count = launch->span_count, dicts = 0;
     if (count < 1 || count > FP_GPU_SPANS ||
         l->first_bytes != FP_GPU_SPAN_LAUNCH_BYTES(l->extra ? count : FP_GPU_SPANS))
         return "more chunks than the parameters hold";
@@ -44,18 +65,57 @@ static const char *fake_inspect(const fake_launch *l) {
         return "blocks without a team, or a team without blocks";
     for (uint32_t s = 0; s < count; s++) {
         const fp_gpu_span *span = &launch->spans[s];
-        int is_last = s + 1 == count || span[1].group != span->group;
-        groups += is_last;
+        int is_last = s + 1 == count || span[1].dict != span->dict;
+        dicts += is_last;
         if (span->first_batch >= span[1].first_batch) return "a span that nothing is in";
-        if (is_last ? span->group_end != span[1].first_batch : span->group_end != span[1].group_end)
-            return "a group whose end is elsewhere";
+        if (is_last ? span->dict_end != span[1].first_batch : span->dict_end != span[1].dict_end)
+            return "a dictionary whose chunks end elsewhere";
+        if (!fake_reports_to(span->out, launch->status)) return "another column's status word";
     }
     if (launch->spans[count].first_batch != launch->batches) return "batches that are in no span";
-    if (count > fake.most_chunks) fake.most_chunks = count;
-    if (groups > fake.most_groups) fake.most_groups = groups;
-    fake.batches += launch->batches;
-    if (launch->batches > fake.most_batches) fake.most_batches = launch->batches;
+    fake_most(&fake.counts.most_spans, count);
+    fake_most(&fake.counts.most_dicts, dicts);
+    fake.counts.batches += launch->batches;
+    if (launch->batches > fake.counts.most_batches) fake.counts.most_batches = launch->batches;
     return NULL;
+}
+
+static const char *fake_inspect_helper(const fake_launch *l) {
+    static const struct {
+        const char *symbol;
+        size_t entry, whole;
+    } helpers[FAKE_HELPERS] = {
+        {"fp_measure_batches", sizeof(fp_gpu_positions), sizeof(fp_gpu_positions_launch)},
+        {"fp_scan_batches", sizeof(fp_gpu_positions), sizeof(fp_gpu_positions_launch)},
+        {"fp_row_offsets", sizeof(fp_gpu_offsets), sizeof(fp_gpu_offsets_launch)},
+        {"fp_validity", sizeof(fp_gpu_validity), sizeof(fp_gpu_validity_launch)}};
+    int h = 0;
+    while (h < FAKE_HELPERS && strcmp(l->symbol, helpers[h].symbol) != 0) h++;
+    if (h == FAKE_HELPERS) return "a kernel that is not the library's";
+    fake.counts.helper_launches[h]++;
+    fake_most(&fake.counts.most_entries[h], l->grid_y);
+    if (l->first_bytes != (l->extra ? l->grid_y * helpers[h].entry : helpers[h].whole))
+        return "not one entry per row of blocks";
+    return l->threads != FP_GPU_HELPER_THREADS || l->shared ? "not the threads of a helper" : NULL;
+}
+
+/* Counts a launch; what is wrong with it, or NULL. */
+static const char *fake_inspect(const fake_launch *l) {
+    uint32_t i = 0;
+    while (i < FP_KERNELS && strcmp(l->symbol, fp_kernel_table()[i].symbol) != 0) i++;
+    if (i == FP_KERNELS) return fake_inspect_helper(l);
+    const fp_kernel *kernel = &fp_kernel_table()[i];
+    fake.counts.launches[i]++;
+    if (l->threads > kernel->threads || l->threads % 32)
+        return "more threads than the kernel was compiled for";
+    if (kernel->static_shared + l->shared > fake.gpu.info.shared_per_block)
+        return "too much shared memory";
+    if (!fp_kernel_is_staged(i)) return fake_inspect_spans(l);
+    fake_most(&fake.counts.most_works, l->grid_y);
+    return l->first_bytes !=
+                   (l->extra ? FP_STAGED_LAUNCH_BYTES(l->grid_y) : sizeof(fp_staged_launch))
+               ? "not one chunk per row of blocks"
+               : NULL;
 }
 
 /* Opens the device once; each call gives a fresh copy of it, with nothing counted. */
@@ -71,39 +131,97 @@ static void fake_open(const fastpair_allocator *allocator) {
     fake_wish = (fake_wishes){.inspect = fake_inspect};
 }
 
-/* Whether the emulator has all kernels of a batch. */
-static inline int fake_has_kernels(const fastpair_gpu_batch *batch) {
-    for (uint64_t g = 0; g < batch->group_count; g++)
-        if (emulated_find(fp_kernel_table()[batch->groups[g].kernel].name) < 0) return 0;
+/* Whether the emulator has all kernels of a job. */
+static inline int fake_has_kernels(const fastpair_gpu_job *job) {
+    for (uint64_t d = 0; d < job->dict_count; d++)
+        if (emulated_find(fp_job_kernel(&job->dicts[d])->name) < 0) return 0;
     return 1;
 }
 
-static uint8_t *fake_block(uint64_t size) {
-    fp_cu_pointer memory;
-    if (fake.gpu.driver.allocate(&memory, size)) abort();
-    memset((void *)(uintptr_t)memory, 0xee, size);
-    return (uint8_t *)(uintptr_t)memory;
+/* ---------------------------------------------------------------- memory */
+
+/* A block of garbage. Kernels may touch only the `size` bytes after the first `skip`. */
+static uint64_t fake_block(void **block, size_t skip, size_t size) {
+    if (posix_memalign(block, 256, skip + size + !size)) abort();
+    memset(*block, 0xee, skip + size);
+    if (size) fake_know_memory((uint8_t *)*block + skip, size);
+    return (uint64_t)(uintptr_t)*block + skip;
 }
 
-/* Memory for a batch, and a destination there with 64-bit offsets. */
-static fastpair_gpu_destination fake_allocate(const fastpair_gpu_batch *batch) {
-    fake.memory_bytes = batch->device_bytes, fake.memory = fake_block(fake.memory_bytes);
-    fake.output_bytes = batch->output_bytes, fake.output = fake_block(fake.output_bytes);
-    fake.offsets_bytes = 8 * batch->row_slots, fake.offsets = fake_block(fake.offsets_bytes);
-    fake.status = 0;
+/* Memory for a job, and outputs of all kinds that it was opened for, each in a block of its own.
+ * Offsets of every third column are 32-bit. With `one_status` all columns have the first one's
+ * status word. */
+static void fake_allocate(const fastpair_gpu_job *job, int one_status) {
+    void *memory;
+    fake.memory_bytes = job->sizes.all;
+    if (fake_make(FAKE_MEMORY, fake.memory_bytes, &memory)) abort();
+    fake.memory = memset(memory, 0xee, fake.memory_bytes);
+    fake.columns = job->column_count;
+    fake.outputs = calloc(fake.columns + 1, sizeof *fake.outputs);
+    fake.blocks = calloc(4 * fake.columns + 1, sizeof *fake.blocks);
+    if (!fake.outputs || !fake.blocks) abort();
     fake_forget_memory();
-    fake_know_memory(&fake.status, sizeof fake.status);
-    return (fastpair_gpu_destination){.struct_size = sizeof(fastpair_gpu_destination),
-                                      .output = (uint64_t)(uintptr_t)fake.output,
-                                      .output_bytes = fake.output_bytes,
-                                      .row_offsets = (uint64_t)(uintptr_t)fake.offsets,
-                                      .offset_bits = 64,
-                                      .status = (uint64_t)(uintptr_t)&fake.status};
+    for (uint64_t c = 0; c < fake.columns; c++) {
+        fastpair_gpu_column_info info = {.struct_size = sizeof info};
+        if (fastpair_gpu_job_get_column(job, c, &info, NULL)) abort();
+        fastpair_gpu_output *to = &fake.outputs[c];
+        void **blocks = fake.blocks + 4 * c;
+        size_t skip = 16 * (c * 7 % 16);
+        to->struct_size = sizeof *to;
+        to->bytes = fake_block(&blocks[0], skip, info.decoded_bytes);
+        to->bytes_capacity = info.decoded_bytes;
+        to->offset_bits = c % 3 == 1 ? 32 : 64;
+        if (job->outputs & FASTPAIR_GPU_OFFSETS)
+            to->offsets = fake_block(&blocks[1], 8, (info.rows + 1) * (to->offset_bits / 8));
+        if (job->outputs & FASTPAIR_GPU_VALIDITY)
+            to->validity = fake_block(&blocks[2], 4, info.validity_bytes);
+        to->status = one_status && c ? fake.outputs[0].status : fake_block(&blocks[3], 4, 4);
+        *(uint32_t *)(uintptr_t)to->status = 0;
+    }
 }
 
 static void fake_release(void) {
-    uint8_t *const blocks[] = {fake.memory, fake.output, fake.offsets};
-    for (int i = 0; i < 3; i++) fake.gpu.driver.release((fp_cu_pointer)(uintptr_t)blocks[i]);
+    if (fake_drop(FAKE_MEMORY, fake.memory)) abort();
+    for (uint64_t i = 0; i < 4 * fake.columns; i++) free(fake.blocks[i]);
+    free(fake.blocks), free(fake.outputs);
+    fake_forget_memory();
+}
+
+static inline uint32_t fake_status(uint64_t column) {
+    return *(const uint32_t *)(uintptr_t)fake.outputs[column].status;
+}
+
+static inline const uint8_t *fake_at(uint64_t address) {
+    return (const uint8_t *)(uintptr_t)address;
+}
+
+/* Column c of the job against what the CPU decodes. NULL, or what differs. A column that does not
+ * decode on the CPU differs if it must. */
+static const char *fake_compare(const fastpair_column *column, uint64_t c, int must_decode) {
+    const fastpair_gpu_output *gpu = &fake.outputs[c];
+    uint64_t rows = column->totals.rows, size = column->totals.decoded_bytes, wrong = 0;
+    uint64_t words = (rows + 31) / 32;
+    uint8_t *bytes = malloc(size + 1), *validity = calloc(4 * words + 1, 1);
+    uint64_t *offsets = malloc((rows + 1) * sizeof *offsets);
+    if (!bytes || !validity || !offsets) abort();
+    fastpair_destination to = to_memory(bytes, size, offsets, 64, validity);
+    const char *differs = NULL;
+    if (fastpair_column_decode(column, 0, rows, &to, NULL)) {
+        differs = must_decode ? "the CPU does not decode it" : NULL;
+    } else {
+        if (memcmp(fake_at(gpu->bytes), bytes, size) != 0) differs = "bytes";
+        for (uint64_t i = 0; gpu->offsets && i <= rows; i++) {
+            uint64_t value = 0;
+            memcpy(&value, fake_at(gpu->offsets) + i * (gpu->offset_bits / 8),
+                   gpu->offset_bits / 8);
+            wrong += value != offsets[i];
+        }
+        if (wrong) differs = "offsets";
+        if (gpu->validity && memcmp(fake_at(gpu->validity), validity, 4 * words) != 0)
+            differs = "validity";
+    }
+    free(bytes), free(validity), free(offsets);
+    return differs;
 }
 
 #endif

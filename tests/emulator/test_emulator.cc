@@ -1,13 +1,17 @@
-/* test_emulator.cc - the emulator itself: what its words give, and that it finds each kind of mistake it is
- * there to find. Every kernel below that is wrong is one synchronisation, one bound or one branch away from
- * one that is right. */
+/* test_emulator.cc - the emulator itself: what its words give, and that it finds each kind of
+ * mistake that it is there to find. Every wrong kernel below is one synchronisation, one bound or
+ * one branch away from a right one. */
 #include "check.h"
+#include "emulated_launch.h"
 #include "emulator.h"
+#include "emulator_asan.h"
+#include "gpu/kernels/params.h"
 #include "gpu/kernels/warp.cuh"
 
 /* Global memory of the tests: an input and an output, known to the emulator. */
 static uint32_t input[64];
-/* Nothing the kernels may touch lies behind the output, so that a write past its end is a write outside. */
+/* Nothing that kernels may touch lies after the output, so that a write past its end is a write
+ * outside. */
 static struct { uint32_t words[64], gap[64]; } out;
 static uint32_t (&output)[64] = out.words;
 
@@ -34,7 +38,8 @@ static void exchange(const void *p) {
     global_store4(out_at(thread_in_block()), value);
 }
 
-/* The same between two warps. Mistake 1 has a warp's synchronisation where it takes the block's. */
+/* The same between two warps. Mistake 1 has a warp's synchronisation where it takes that of the
+ * block. */
 static void exchange_in_block(const void *p) {
     SHARED_BYTES(words, 4 * 64);
     shared_store4(words + 4 * thread_in_block(), thread_in_block());
@@ -96,7 +101,8 @@ static void read_unwritten(const void *p) {
     global_store4(out_at(thread_in_block()), shared_load4(shared + 4 * thread_in_block()));
 }
 
-/* Lanes that share input by copies to shared memory, twice; what is not there becomes zeros, wherever it is. */
+/* Lanes that share input by copies to shared memory, twice; what is not there becomes zeros,
+ * wherever it is. */
 static void copy_in(const void *p) {
     SHARED_BYTES(shared, 2 * 128);
     uint8_t *mine = shared + 128 * warp_in_block();
@@ -145,22 +151,65 @@ static void count(const void *p) {
     global_store4(out_at(thread_in_block()), number);
 }
 
-/* Bits of any lane, shifts by 0 to 64, and rows that lie in either memory. */
+/* Bits of any lane, shifts by 0 to 64, and cells that lie in either memory. */
 static void more_words(const void *p) {
     (void)p;
     SHARED_BYTES(halves, 2 * 64);
-    uint32_t row[4], bit = warp_or(lane() == 5 || lane() == 9 ? 1u << lane() : 0);
+    uint32_t cell[4], bit = warp_or(lane() == 5 || lane() == 9 ? 1u << lane() : 0);
     if (thread_in_block() < 32) shared_store4(halves + 4 * lane(), 7 * lane());
     block_sync();
     uint64_t shifted = shift_right64(0x8000000000000001u, 2 * lane() + (lane() == 31) * 2);
-    near_or_far<16>(halves, halves + 32, in_at(0), lane() % 8 * 8, 48, 24, row);
+    near_or_far<16>(halves, halves + 32, in_at(0), lane() % 8 * 8, 48, 24, cell);
     global_store4(out_at(thread_in_block()),
-                  bit + (uint32_t)shifted + row[0] + row[1] + row[2] + row[3]);
+                  bit + (uint32_t)shifted + cell[0] + cell[1] + cell[2] + cell[3]);
+}
+
+/* Lanes of a warp share a word of the output, each with a bit of its own; the words after it are
+ * stored. */
+static void mark(const void *p) {
+    uint32_t thread = thread_in_block(), word = warp_in_block();
+    int mistake = mistake_of(p);
+    if (mistake == 1 && thread == 5) global_store4(out_at(word), 1); /* a store among changes */
+    global_and4(out_at(word), ~(1u << lane()));
+    global_or4(out_at(word), (lane() % 3 == 0) * (1u << lane()));
+    if (mistake == 2) global_or4(in_at(0), 0);                  /* input is changed */
+    if (mistake == 3) global_or4(out_at(thread ? 0 : 64), 0);   /* outside */
+    if (mistake == 4) global_and4(out_at(0) + 2, 0xffffffffu);  /* misaligned */
+    if (mistake == 5 && thread == 6) global_and4(out_at(9), 0); /* what another lane stores */
+    if (thread >= 2) global_store4(out_at(thread), thread);
 }
 
 static void same(const void *p) {
     uint32_t value = warp_same(mistake_of(p) && lane() == 9 ? 1 : 7);
     global_store4(out_at(thread_in_block()), value);
+}
+
+/* The launches of emulated_launch.h: kernels by name, parameters of which a part is passed. */
+static void check_launches(void) {
+    static uint8_t bitmap[8];
+    static fp_gpu_validity_launch launch;
+    fp_gpu_validity entry = {0, (uint64_t)(uintptr_t)bitmap, 0, 5, 0};
+    launch.entry[0] = launch.entry[1] = entry;
+    launch.entry[1].first_row = 40;
+    emulated_grid grid = {};
+    grid.kernel = emulated_find("fp_validity");
+    CHECK(grid.kernel >= 0 && emulated_find("fp_nothing") < 0 && emulated_find("staged K99") < 0);
+    CHECK(emulated_find("staged K6 W8 H1 T256 B4") >= 0);
+    CHECK_EQ(emulated_parameter_bytes(grid.kernel), sizeof launch);
+    grid.blocks_x = 1, grid.blocks_y = 2, grid.threads = FP_GPU_HELPER_THREADS;
+    grid.parameters = &launch, grid.bytes = 2 * sizeof entry;
+    emulated_forget(1);
+    emulated_know(bitmap, sizeof bitmap, "bitmap");
+    CHECK(!emulated_launch(&grid));
+    CHECK(bitmap[0] == 31 && bitmap[5] == 31);
+    grid.bytes = sizeof launch + 1;
+    CHECK(emulated_launch(&grid) != NULL);
+    grid.bytes = 0;
+    CHECK(emulated_launch(&grid) != NULL);
+#ifndef EMULATOR_ASAN /* which would end the program */
+    grid.bytes = sizeof entry;
+    CHECK(emulated_launch(&grid) != NULL);
+#endif
 }
 
 static const char *run(emulator_kernel kernel, int mistake, uint64_t seed) {
@@ -201,6 +250,9 @@ int main(void) {
         CHECK_EQ(emulator_bytes_written(), sizeof output);
         CHECK(!run(same, 0, seed));
         for (uint32_t i = 0; i < 64; i++) CHECK_EQ(output[i], 7);
+        CHECK(!run(mark, 0, seed));
+        CHECK_EQ(emulator_bytes_written(), sizeof output);
+        for (uint32_t i = 0; i < 64; i++) CHECK_EQ(output[i], i < 2 ? 0x49249249u : i);
         CHECK(!run(copy_in, 0, seed));
         for (uint32_t i = 0; i < 64; i++) {
             uint32_t from = 31 - i % 32;
@@ -260,6 +312,12 @@ int main(void) {
     check_found(count, 2, "shared memory that");
     check_found(count, 3, "synchronisation between");
     check_found(count, 4, "synchronisation between");
+    check_found(mark, 1, " a byte");
+    check_found(mark, 2, "changes input");
+    check_found(mark, 3, "outside output");
+    check_found(mark, 4, "misaligned");
+    check_found(mark, 5, " a byte");
     check_found(same, 1, "warp_same of different values");
+    check_launches();
     return check_done();
 }

@@ -1,26 +1,26 @@
-/* test_kernels.cc - every decode kernel on the CPU: the text that runs on GPUs, in the emulator, must give the right bytes, touch
- * nothing else and synchronise enough. kernel_draw.h says which kernels run. */
+/* test_kernels.cc - every decode kernel on honest data: the text that runs on GPUs, in the
+ * emulator, must give the right bytes, touch nothing else and synchronise enough. Also the kernels
+ * that compute positions. */
 #include "kernel_draw.h"
 
 /* Decodes a case and compares everything. */
 static void check_case(const emulated_variant *variant, const kernel_case *c,
                        const case_layout *layout) {
-    case_image image;
-    case_lay_out(c, variant, layout, EMULATOR_WRITE_ONCE, &image);
-    const char *error = case_run(variant, layout, &image);
-    bool right = !error && memcmp(image.out, c->decoded, c->decoded_bytes) == 0 &&
-                 *image.status == 0 && emulator_bytes_written() == c->decoded_bytes;
+    device d = {};
+    emulator_reset(check_random(&random_state));
+    case_chunk made = case_lay_out(c, variant, layout, &d);
+    const char *error = run_one(variant, &made.chunk);
+    bool right = !error && memcmp(made.out, c->decoded, c->decoded_bytes) == 0 &&
+                 *made.status == 0 && emulator_bytes_written() == c->decoded_bytes;
     CHECK(right);
     if (!right)
         fprintf(stderr,
                 "  %s, %u codes of %u bits, %u slots, tokens up to %u, %u bytes; widened %u, "
-                "positions %d, "
-                "batch %u, "
-                "shift %u, work %u: %s, status %u\n",
+                "positions %d, batches of %u codes, output at %u: %s, status %u\n",
                 variant->name, c->count, c->bits, c->slots, c->longest, c->decoded_bytes,
                 layout->widened, (int)layout->positions, layout->batch_codes, layout->out_shift,
-                layout->has_work, error ? error : "wrong bytes", *image.status);
-    case_image_free(&image);
+                error ? error : "wrong bytes", *made.status);
+    device_free(&d);
 }
 
 static void check_random_cases(const emulated_variant *variant, uint32_t cases) {
@@ -56,34 +56,10 @@ static void check_alignments(const emulated_variant *variant) {
         kernel_case c;
         make_case(variant, &c, slots, count, variant->longest, shift % 3 ? CASE_SHORT : CASE_MIXED);
         case_layout layout = draw_layout(variant);
-        layout.out_shift = shift;
+        layout.out_shift = shift + 16 * draw(16);
         check_case(variant, &c, &layout);
         case_free(&c);
     }
-}
-
-/* Positions of many batches, which take the scan several turns. */
-static void check_many_positions(uint32_t codes_per_lane, uint32_t count) {
-    emulated_variant variant = {"positions", codes_per_lane, 8, 16,          256, 0,
-                                1,           NULL,           0, FP_GPU_SPLIT};
-    kernel_case c;
-    case_image image;
-    case_make(&c, check_random(&random_state), 300, count, 16, CASE_MIXED);
-    case_layout layout = draw_layout(&variant);
-    layout.positions = POSITIONS_REGENERATED;
-    case_lay_out(&c, &variant, &layout, EMULATOR_WRITE_ONCE, &image);
-    const char *error = case_make_positions(&variant, &layout, &image);
-    CHECK(!error);
-    if (error) fprintf(stderr, "  %s\n", error);
-    uint32_t wrong = 0, bytes = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (i % (32 * codes_per_lane) == 0)
-            wrong += image.positions[i / (32 * codes_per_lane)] != bytes;
-        bytes += c.lengths[c.codes[i]];
-    }
-    CHECK_EQ(wrong, 0);
-    case_image_free(&image);
-    case_free(&c);
 }
 
 static void check_variant(const emulated_variant *variant, uint32_t cases) {
@@ -91,11 +67,44 @@ static void check_variant(const emulated_variant *variant, uint32_t cases) {
     check_alignments(variant);
 }
 
+/* Positions of many batches, which take the scan several turns, for chunks of several sizes in a
+ * launch. */
+static void check_many_positions(uint32_t codes_per_lane, uint32_t count) {
+    const emulated_variant variant = {"positions", codes_per_lane, 8, 16,          256,
+                                      0,           NULL,           0, FP_GPU_SPLIT};
+    const uint32_t counts[3] = {count, 1 + draw(100), count / 2};
+    kernel_case cases[3];
+    device_chunk chunks[3], *list[3];
+    device d = {};
+    emulator_reset(check_random(&random_state));
+    for (uint32_t i = 0; i < 3; i++) {
+        case_make(&cases[i], check_random(&random_state), 300, counts[i], 16, CASE_MIXED);
+        case_layout layout = draw_layout(&variant);
+        layout.positions = POSITIONS_REGENERATED;
+        chunks[i] = case_lay_out(&cases[i], &variant, &layout, &d).chunk;
+        list[i] = &chunks[i];
+    }
+    device_grid grid = draw_grid();
+    const char *error = device_run_positions(list, 3, &grid);
+    CHECK(!error);
+    if (error) fprintf(stderr, "  %s\n", error);
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t wrong = 0, bytes = 0, batch = 32 * codes_per_lane;
+        for (uint32_t k = 0; k < counts[i]; k++) {
+            if (k % batch == 0) wrong += chunks[i].positions[k / batch] != bytes;
+            bytes += cases[i].lengths[cases[i].codes[k]];
+        }
+        CHECK_EQ(wrong, 0);
+        case_free(&cases[i]);
+    }
+    device_free(&d);
+}
+
 int main(void) {
-    draw_start();
+    start_random(20240607);
     check_many_positions(1, 32 * 1500 + 5);
     check_many_positions(2, 64 * 2048);
     check_many_positions(16, 512 * 1100 + 3);
-    draw_kernels(check_variant);
+    check_variants(check_variant);
     return check_done();
 }

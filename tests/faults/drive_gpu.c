@@ -1,11 +1,14 @@
 /* drive_gpu.c - the command decompressing on a GPU whose driver fails.
  *
- *     drive_gpu COMMAND FOLDER OLD    COMMAND is linked with wrap.c; FOLDER has fake_cuda.c as libcuda.so.1, OLD a driver too old
+ *     drive_gpu COMMAND FOLDER OLD
  *
- * Every driver call fails in turn. Demanded: exit code 1 and a message that says what to do, no output, nothing kept on the
- * device. A damaged file is refused with exit code 2 whatever the GPU makes of it, and a missing or old driver with 1. */
+ * COMMAND is linked with wrap.c; FOLDER has fake_cuda.c as libcuda.so.1, OLD a driver that is too old. Every
+ * driver call of the library and of the command fails in turn. Demanded: exit code 1 and a message that says
+ * what to do, no output, nothing kept on the device. A damaged file is refused with exit code 2 whatever the
+ * GPU makes of it, and a missing or old driver with 1. */
 #define _GNU_SOURCE
 
+#include "../../cli/cuda.h"
 #include "gpu/driver.h"
 #include "run.h"
 
@@ -13,7 +16,8 @@ static const char *const words[] = {"-q", "-df", "-T1",    "--backend=gpu",
                                     "-o", "out", "in.fpc", NULL};
 static const bytes old = {(char *)(uintptr_t) "what was there before", 21};
 
-/* A run that must fail so; the output must stay as it was. Returns whether the fault happened. */
+/* A run that must end with this code, unless its fault did not happen; below 0: with any. The output must stay
+ * as it was. Returns whether the fault happened. */
 static int run_failing(const char *what, const char *const *settings, int code, const char *says) {
     save("out", old.data, old.size);
     run_result r = run(words, NULL, settings);
@@ -36,35 +40,46 @@ static int run_failing(const char *what, const char *const *settings, int code, 
     return r.fired;
 }
 
-static void every_call(const char *path, double scale) {
-    static const char *const calls[] = {
+/* Both lists, one after the other. */
+static const char *const calls[] = {
 #define NAME_OF_CALL(name, symbol, parameters) symbol,
-        FP_DRIVER_CALLS(NAME_OF_CALL)
+    FP_DRIVER_CALLS(NAME_OF_CALL) CUDA_CALLS(NAME_OF_CALL)
 #undef NAME_OF_CALL
-    };
+};
+
+static int is_repeated(size_t call) {
+    for (size_t i = 0; i < call; i++)
+        if (strcmp(calls[i], calls[call]) == 0) return 1;
+    return 0;
+}
+
+/* What gives back may fail without harm, and so may what only describes. */
+static int is_harmless(const char *call) {
+    static const char *const parts[] = {"Release", "Free",  "Unload",      "Destroy", "Pop",
+                                        "Push",    "GetId", "Synchronize", "Error"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(call, parts[i])) return 1;
+    return 0;
+}
+
+static void every_call(const char *path, double scale) {
     int total = 0;
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        /* What gives back may fail without harm. */
-        int harmless = strstr(calls[i], "Release") || strstr(calls[i], "Free") ||
-                       strstr(calls[i], "Unload") || strstr(calls[i], "Destroy") ||
-                       strstr(calls[i], "Pop") || strstr(calls[i], "Push") ||
-                       strstr(calls[i], "GetId") || strstr(calls[i], "Synchronize") ||
-                       strstr(calls[i], "Error");
-        for (int k = 0; k < (scale < 1 ? 1 : 2); k++)
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        for (int k = 0; k < (scale < 1 ? 1 : 2) && !is_repeated(i); k++)
             for (long n = 0; n < 1000; n++, total++) {
                 char fault[80];
                 snprintf(fault, sizeof fault, "FAKE_CUDA=%s:%ld:%d", calls[i], n, k ? 700 : 2);
                 const char *settings[] = {path, fault, NULL};
-                if (!run_failing(fault, settings, harmless ? -1 : 1,
+                if (!run_failing(fault, settings, is_harmless(calls[i]) ? -1 : 1,
                                  k ? "restart" : "free device memory"))
                     break;
             }
-    }
     printf("%d faults of the driver\n", total);
     CHECK(total > 50);
 }
 
-/* Each byte of the sections altered: the kernels of this GPU do nothing and report nothing, so only checksums can tell. */
+/* Bytes all over the file altered, one at a time: the kernels of this GPU do nothing and report nothing, so that
+ * only checksums can tell. */
 static void damage(const char *path, const bytes *column, double scale) {
     const char *settings[] = {path, NULL};
     char *copy = malloc(column->size), what[80];

@@ -46,7 +46,7 @@ static fastpair_status task_onpair(counting *c, fastpair_error *error) {
 
 static fastpair_status task_onpair16_hot(counting *c, fastpair_error *error) {
     fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 16);
-    o.hot_codes = 100;
+    o.expert = EXPERT(.hot_codes = 100);
     return compress_with(&o, error);
 }
 
@@ -85,7 +85,7 @@ static int sink_write(void *context, const void *data, size_t size) {
 /* Two appends of different data and a small sample, so that a second dictionary is tried. */
 static fastpair_status task_writer(counting *c, fastpair_error *error) {
     fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 12);
-    o.sample_bytes = 4000;
+    o.expert = EXPERT(.sample_bytes = 4000);
     uint64_t written = 0;
     fastpair_sink sink = {sink_write, &written};
     fastpair_writer *writer = NULL;
@@ -103,7 +103,8 @@ static fastpair_status task_writer(counting *c, fastpair_error *error) {
 /* Words, then something else, then words again, in units just large enough: a second dictionary, and back to the first. */
 static fastpair_status task_writer_goes_back(counting *c, fastpair_error *error) {
     fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 9);
-    o.sample_bytes = o.chunk_bytes = 300000;
+    o.expert = EXPERT(.sample_bytes = 300000);
+    o.chunk_bytes = 300000;
     uint64_t written = 0;
     fastpair_sink sink = {sink_write, &written};
     fastpair_writer *writer = NULL;
@@ -120,7 +121,7 @@ static fastpair_status task_writer_goes_back(counting *c, fastpair_error *error)
 /* After a failed append the writer only closes: finish must fail, and must not crash. */
 static fastpair_status task_writer_carries_on(counting *c, fastpair_error *error) {
     fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_FSST12, 0);
-    o.sample_bytes = 4000;
+    o.expert = EXPERT(.sample_bytes = 4000);
     uint64_t written = 0;
     fastpair_sink sink = {sink_write, &written};
     fastpair_writer *writer = NULL;
@@ -140,14 +141,9 @@ static fastpair_status train_with(counting *c, fastpair_codec codec, uint32_t bi
                                   fastpair_error *error) {
     fastpair_compress_options o = compress_options(c, codec, bits);
     fastpair_dictionary *dictionary = NULL;
-    uint8_t *data = NULL;
-    uint64_t size = 0;
     fastpair_status status = fastpair_dictionary_train(&words.rows, &o, &dictionary, error);
     CHECK((status == FASTPAIR_OK) == (dictionary != NULL));
-    if (status == FASTPAIR_OK) status = fastpair_dictionary_export(dictionary, &data, &size, error);
-    CHECK((status == FASTPAIR_OK) == (data != NULL));
-    fastpair_free(&o.allocator, data);
-    fastpair_dictionary_free(dictionary);
+    fastpair_dictionary_close(dictionary);
     return status;
 }
 
@@ -165,9 +161,9 @@ static fastpair_status task_import(counting *c, fastpair_error *error) {
     fastpair_allocator hooks = counting_hooks(c);
     fastpair_dictionary *dictionary = NULL;
     fastpair_status status =
-        fastpair_dictionary_import(exported, exported_size, &hooks, &dictionary, error);
+        fastpair_dictionary_open(exported, exported_size, &hooks, &dictionary, error);
     CHECK((status == FASTPAIR_OK) == (dictionary != NULL));
-    fastpair_dictionary_free(dictionary);
+    fastpair_dictionary_close(dictionary);
     return status;
 }
 
@@ -183,23 +179,21 @@ static fastpair_status column_calls(fastpair_column *column, uint32_t threads,
     uint8_t *bytes = malloc(mixed.out_size + 1);
     uint64_t *offsets = malloc((rows + 1) * 8);
     uint8_t *validity = malloc(rows / 8 + 1);
-    fastpair_destination to = {bytes, mixed.out_size, offsets, 64, validity, 0};
+    fastpair_destination to = to_memory(bytes, mixed.out_size, offsets, 64, validity);
     for (uint64_t i = 0; i < LISTED; i++) listed[i] = i % 37 * 5 % rows;
     fastpair_status status = fastpair_column_get_info(column, &info, error);
-    if (status == FASTPAIR_OK) status = fastpair_column_validate(column, threads, error);
-    if (status == FASTPAIR_OK)
-        status = fastpair_column_decode(column, 0, rows, &to, threads, error);
+    if (status == FASTPAIR_OK) status = validate_with(threads, column, error);
+    if (status == FASTPAIR_OK) status = decode_with(threads, column, 0, rows, &to, error);
     if (status == FASTPAIR_OK) CHECK(!memcmp(bytes, mixed.out_bytes, mixed.out_size));
-    if (status == FASTPAIR_OK)
-        status = fastpair_column_decode(column, 3, rows - 7, &to, threads, error);
+    if (status == FASTPAIR_OK) status = decode_with(threads, column, 3, rows - 7, &to, error);
     if (status == FASTPAIR_OK)
         status =
             fastpair_column_decode_row(column, 5, bytes, mixed.out_size, &size, &is_null, error);
     if (status == FASTPAIR_OK)
         status = fastpair_column_listed_size(column, listed, LISTED, &size, error);
     if (status == FASTPAIR_OK) {
-        to = (fastpair_destination){malloc(size + 1), size, list_offsets, 64, NULL, 0};
-        status = fastpair_column_decode_listed(column, listed, LISTED, &to, threads, error);
+        to = to_memory(malloc(size + 1), size, list_offsets, 64, NULL);
+        status = decode_listed_with(threads, column, listed, LISTED, &to, error);
         free(to.bytes);
     }
     free(listed), free(list_offsets);
@@ -234,12 +228,12 @@ static fastpair_status read_all(counting *c, uint32_t threads, fastpair_error *e
     verify_source from = {image, image_size, 0, 1000};
     fastpair_source source = {verify_read, &from};
     fastpair_reader *reader = NULL;
-    fastpair_status status = fastpair_reader_open(&source, &o, threads, &reader, error);
+    fastpair_status status = reader_open_with(threads, &source, &o, &reader, error);
     CHECK((status == FASTPAIR_OK) == (reader != NULL));
     int at_end = 0;
     uint64_t rows_read = 0;
     while (status == FASTPAIR_OK && !at_end) {
-        fastpair_rows rows;
+        fastpair_rows rows = {.struct_size = sizeof rows};
         status = fastpair_reader_next(reader, &rows, &at_end, error);
         if (status == FASTPAIR_OK) rows_read += rows.rows;
     }
@@ -297,11 +291,11 @@ static void prepare(uint64_t seed) {
     o.code_bits = 12;
     verify_ok(fastpair_dictionary_train(&mixed.rows, &o, &dictionary, &error), &error,
               "prepare dictionary");
-    verify_ok(fastpair_dictionary_export(dictionary, &exported, &exported_size, &error), &error,
+    verify_ok(export_dictionary(dictionary, &exported, &exported_size, &error), &error,
               "prepare export");
-    verify_ok(fastpair_dictionary_import(exported, exported_size, NULL, &imported, &error), &error,
+    verify_ok(fastpair_dictionary_open(exported, exported_size, NULL, &imported, &error), &error,
               "prepare import");
-    fastpair_dictionary_free(dictionary);
+    fastpair_dictionary_close(dictionary);
     FILE *file = fdopen(mkstemp(image_path), "wb");
     CHECK(file && fwrite(image, 1, image_size, file) == image_size && fclose(file) == 0);
 }
@@ -329,8 +323,8 @@ int main(void) {
         fail_every_allocation(tasks[i].name, tasks[i].run, i, step);
     half_hooks();
     remove(image_path);
-    fastpair_dictionary_free(imported);
-    fastpair_free(NULL, image), fastpair_free(NULL, exported);
+    fastpair_dictionary_close(imported);
+    fastpair_free(NULL, image), free(exported);
     shape_free(&words), shape_free(&mixed), shape_free(&many_words), shape_free(&many_urls);
     return check_done();
 }

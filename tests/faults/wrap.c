@@ -51,8 +51,8 @@ __attribute__((destructor)) static void at_the_end(void) {
 }
 
 /* Takes the place of the library's own: a GPU can be asked for even if the kernels were not compiled (fake_cuda.c). */
-const void *fp_kernel_image(void);
-const void *fp_kernel_image(void) { return "kernels"; }
+const void *fp_kernel_binary(void);
+const void *fp_kernel_binary(void) { return "kernels"; }
 
 /* ---------------------------------------------------------------- files */
 

@@ -108,14 +108,19 @@ int main(void) {
          (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .chunk_bytes = 1200}, -1, 1);
     s = rows_of(SHAPE_WORDS, 4000, 10);
     make("onpair12_hot", &s,
-         (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .hot_codes = 40}, -1, 1);
+         (options){
+             .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .expert = EXPERT(.hot_codes = 40)},
+         -1, 1);
     s = rows_of(SHAPE_PREFIXES, 3000, 0);
     make("onpair9_token8", &s,
-         (options){
-             .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 9, .max_token = 8, .batch_codes = 32},
+         (options){.codec = FASTPAIR_CODEC_ONPAIR,
+                   .code_bits = 9,
+                   .max_token = 8,
+                   .expert = EXPERT(.batch_codes = 32)},
          -1, 1);
     s = rows_of(SHAPE_CLERKS, 4000, 3);
-    make("fsst12", &s, (options){.codec = FASTPAIR_CODEC_FSST12, .batch_codes = 1024}, -1, 1);
+    make("fsst12", &s,
+         (options){.codec = FASTPAIR_CODEC_FSST12, .expert = EXPERT(.batch_codes = 1024)}, -1, 1);
     s = rows_of(SHAPE_RANDOM_BYTES, 600, 10);
     make("stored", &s, (options){.codec = FASTPAIR_CODEC_STORED}, -1, 0);
     s = rows_of(SHAPE_NO_ROWS, 0, 0);
@@ -129,13 +134,14 @@ int main(void) {
          (options){.codec = FASTPAIR_CODEC_ONPAIR,
                    .code_bits = 12,
                    .chunk_bytes = 2500,
-                   .sample_bytes = 2500},
+                   .expert = EXPERT(.sample_bytes = 2500)},
          -1, 1);
     s = rows_of(SHAPE_FOUR_VALUES, 3000, 0);
     make("framed", &s, (options){0}, '\n', 1);
     s = rows_of(SHAPE_UTF8, 300, 0);
-    make("aligned_4096", &s, (options){.codec = FASTPAIR_CODEC_STORED, .section_alignment = 4096},
-         -1, 0);
+    make("aligned_4096", &s,
+         (options){.codec = FASTPAIR_CODEC_STORED, .expert = EXPERT(.section_alignment = 4096)}, -1,
+         0);
     s = rows_of(SHAPE_LONG_AND_TINY, 6000, 0);
     make("long_lengths", &s, (options){0}, -1, 1);
     make_forged();

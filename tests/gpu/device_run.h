@@ -1,192 +1,267 @@
-/* device_run.h - columns through the public interface on a real GPU: generated rows, device memory for a batch, comparing.
+/* device_run.h - jobs through the public interface on a GPU: device memory for a job and its outputs, and
+ * comparing what comes back.
  *
- * In: an opened GPU whose context is current. Out: checks. Comparing returns a word instead of checking, so that threads can do
- * it. */
+ * In: an opened GPU, and a driver whose context is current (cli/cuda.h). Out: checks. Clearing and comparing
+ * say what is wrong instead of checking, so that threads can do it. */
 #ifndef FP_TESTS_DEVICE_RUN_H
 #define FP_TESTS_DEVICE_RUN_H
 
-#include "check.h"
-#include "gpu/batch.h"
-#include "tpch.h"
+#include "cuda.h"
+#include "gpu/layout.h"
+#include "samples.h"
 
-#define ADDRESSES 5 /* the kind of rows that fills dictionaries of any size */
-/* 2^bits different rows of 1 to 16 bytes, or to 8 if tokens are no longer, so that codes have so many bits. */
-#define FEW_OF(bits) (10 + (int)(bits))
+/* Bytes after each output that must stay as they are: 0xee. */
+enum { GUARD = 16, CLEAR = 0xee };
 
-/* The GPU with its context current, for a test that has nothing to do without one: it then ends as skipped, or as failed
- * where there must be a GPU. */
-static inline fastpair_gpu *open_or_skip(void) {
+/* The exit code of a test that cannot run here. */
+enum { SKIPPED = 77 };
+
+/* A result of the driver that must be 0. */
+static inline void device_ok(const cuda_driver *cuda, int result) {
+    fastpair_error error;
+    CHECK_EQ(result, 0);
+    if (cuda_status(cuda, result, "a test's own call", &error))
+        fprintf(stderr, "  ^ %s\n", error.message);
+}
+
+/* The GPU, and the driver with its context current, for a test that has nothing to do without a GPU: it
+ * then ends as skipped, or as failed where there must be a GPU. */
+static inline fastpair_gpu *open_or_skip(cuda_driver *cuda) {
     fastpair_error error = {.message = ""};
     fastpair_gpu *gpu;
     if (fastpair_gpu_open(NULL, &gpu, &error)) {
         printf("skipped: %s\n", error.message);
-        exit(getenv("FASTPAIR_TEST_GPU") ? 1 : 77);
+        exit(getenv("FASTPAIR_TEST_GPU") ? 1 : SKIPPED);
     }
-    CHECK_EQ(fp_gpu_push(gpu, &error), FASTPAIR_OK);
+    CHECK_EQ(cuda_open(cuda, 0, &error), FASTPAIR_OK);
+    if (!cuda->context) fprintf(stderr, "  ^ %s\n", error.message), exit(1);
     return gpu;
 }
 
-/* A column and the rows it was made from. */
-typedef struct sample {
-    uint8_t *bytes;
-    uint64_t *offsets;
-    uint64_t rows;
-    uint8_t *image;
-    uint64_t image_size;
-    fastpair_column *column;
-} sample;
+static inline void close_both(fastpair_gpu *gpu, cuda_driver *cuda) {
+    cuda_close(cuda);
+    fastpair_gpu_close(gpu);
+}
 
-/* Rows of one kind, compressed with one codec. */
-static sample make_sample(int kind, uint64_t bytes, const fastpair_compress_options *options) {
-    sample s = {.bytes = malloc(bytes + FP_TPCH_MAX_ROW), .offsets = malloc((bytes + 2) * 8)};
-    uint64_t size = 0, state = 7 + (uint64_t)kind;
-    fp_tpch_gen generator;
-    fp_tpch_init(&generator, 11,
-                 kind == ADDRESSES ? FP_TPCH_C_ADDRESS
-                 : kind % 2        ? FP_TPCH_PS_COMMENT
-                                   : FP_TPCH_L_COMMENT);
-    s.offsets[0] = 0;
-    while (size < bytes) {
-        uint64_t length;
-        if (kind < 2 || kind == ADDRESSES)
-            length = fp_tpch_next(&generator, (char *)s.bytes + size);
-        else if (kind > FEW_OF(0)) {
-            uint64_t which = check_random(&state) % (1u << (kind - FEW_OF(0)));
-            uint64_t longest = options->max_token == 8 ? 8 : 16;
-            for (length = 0; length < 1 + which * 5 % longest; length++)
-                s.bytes[size + length] = (uint8_t)(which + length * 37);
-        } else if (kind == 2) /* short and empty rows */
-            for (length = 0; length < check_random(&state) % 5; length++)
-                s.bytes[size + length] = (uint8_t) "abcab"[check_random(&state) % 5];
-        else if (kind == 3) { /* one 16-byte token over and over */
-            length = 16;
-            memcpy(s.bytes + size, "ABCDEFGHIJKLMNOP", 16);
-        } else /* random bytes: stored */
-            for (length = 0; length < 40; length++)
-                s.bytes[size + length] = (uint8_t)check_random(&state);
-        size += length;
-        s.offsets[++s.rows] = size;
-    }
-    fp_tpch_destroy(&generator);
-    fastpair_rows rows = {.rows = s.rows, .bytes = s.bytes, .offsets = s.offsets};
+/* ---------------------------------------------------------------- jobs and outputs */
+
+/* An output per column of a job, each with a guard after it, and a stream. */
+typedef struct device_outputs {
+    fastpair_gpu_output *to;
+    cuda_stream stream;
+} device_outputs;
+
+typedef struct device_run {
+    const cuda_driver *cuda;
+    const sample *samples;
+    uint64_t count;
+    fastpair_gpu_job *job;
+    fastpair_gpu_job_info info;
+    /* The job's device memory. */
+    uint64_t memory;
+    device_outputs outputs;
     fastpair_error error;
-    CHECK_EQ(fastpair_compress(&rows, options, &s.image, &s.image_size, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_column_open(s.image, s.image_size, NULL, &s.column, &error), FASTPAIR_OK);
-    return s;
+} device_run;
+
+static const fastpair_gpu_job_options all_outputs = {
+    .struct_size = sizeof all_outputs, .outputs = FASTPAIR_GPU_OFFSETS | FASTPAIR_GPU_VALIDITY};
+
+/* Opens a job of `count` samples; no device memory yet. */
+static inline fastpair_status run_open_job(device_run *run, const cuda_driver *cuda,
+                                           fastpair_gpu *gpu, const sample *samples, uint64_t count,
+                                           const fastpair_gpu_job_options *options) {
+    *run = (device_run){.cuda = cuda, .samples = samples, .count = count};
+    run->info.struct_size = sizeof run->info;
+    const fastpair_column **columns = malloc((count + 1) * sizeof *columns);
+    if (!columns) abort();
+    for (uint64_t c = 0; c < count; c++) columns[c] = samples[c].column;
+    fastpair_status status =
+        fastpair_gpu_job_open(gpu, columns, count, options, &run->job, &run->error);
+    free(columns);
+    return status ? status : fastpair_gpu_job_get_info(run->job, &run->info, &run->error);
 }
 
-static void free_sample(sample *s) {
-    fastpair_column_close(s->column);
-    fastpair_free(NULL, s->image);
-    free(s->bytes);
-    free(s->offsets);
+static inline uint64_t offsets_bytes(const sample *s) { return (s->rows + 1) * 8; }
+static inline uint64_t bitmap_bytes(const sample *s) { return (s->rows + 31) / 32 * 4; }
+
+static inline uint64_t device_block(const cuda_driver *cuda, uint64_t size) {
+    uint64_t memory = 0;
+    device_ok(cuda, cuda->allocate(&memory, size));
+    return memory;
 }
 
-/* Memory for one batch, and a stream. The output has 16 bytes more, which must stay as they are. */
-typedef struct device_buffers {
-    uint64_t tables, output, offsets, status;
-    fp_cu_stream stream;
-} device_buffers;
-
-static void device_ok(const fastpair_gpu *gpu, fp_cu_result result) {
-    fastpair_error error;
-    if (result) {
-        fp_driver_fail(&gpu->driver, result, "a test's own call", &error);
-        fprintf(stderr, "%s\n", error.message);
+/* Clears outputs and status words on their stream; the driver's result. */
+static inline int outputs_clear(const device_run *run, const device_outputs *outputs) {
+    const cuda_driver *cuda = run->cuda;
+    cuda_stream stream = outputs->stream;
+    int result = 0;
+    for (uint64_t c = 0; c < run->count && !result; c++) {
+        const fastpair_gpu_output *to = &outputs->to[c];
+        const sample *s = &run->samples[c];
+        result = cuda->fill(to->bytes, CLEAR, to->bytes_capacity + GUARD, stream);
+        if (!result && to->offsets)
+            result = cuda->fill(to->offsets, CLEAR, offsets_bytes(s) + GUARD, stream);
+        if (!result && to->validity)
+            result = cuda->fill(to->validity, CLEAR, bitmap_bytes(s) + GUARD, stream);
+        if (!result) result = cuda->fill(to->status, 0, 4, stream);
     }
-    CHECK_EQ(result, 0);
+    return result;
 }
 
-static inline device_buffers make_buffers(const fastpair_gpu *gpu,
-                                          const fastpair_gpu_batch_info *info, uint64_t columns) {
-    device_buffers b = {0};
-    const fp_driver *d = &gpu->driver;
-    device_ok(gpu, d->allocate(&b.tables, info->device_bytes + 1));
-    device_ok(gpu, d->allocate(&b.output, info->output_bytes + 16));
-    device_ok(gpu, d->allocate(&b.offsets, (info->rows + columns) * 8));
-    device_ok(gpu, d->allocate(&b.status, 4));
-    device_ok(gpu, d->stream_create(&b.stream, 1));
-    device_ok(gpu, d->fill(b.output, 0xee, info->output_bytes + 16, b.stream));
-    device_ok(gpu, d->fill(b.status, 0, 4, b.stream));
-    return b;
-}
-
-static void free_buffers(const fastpair_gpu *gpu, device_buffers *b) {
-    device_ok(gpu, gpu->driver.stream_wait(b->stream));
-    gpu->driver.release(b->tables);
-    gpu->driver.release(b->output);
-    gpu->driver.release(b->offsets);
-    gpu->driver.release(b->status);
-    gpu->driver.stream_destroy(b->stream);
-}
-
-static inline fastpair_gpu_destination destination_in(const device_buffers *b,
-                                                      uint64_t output_bytes) {
-    return (fastpair_gpu_destination){.struct_size = sizeof(fastpair_gpu_destination),
-                                      .output = b->output,
-                                      .output_bytes = output_bytes,
-                                      .row_offsets = b->offsets,
-                                      .offset_bits = 64,
-                                      .status = b->status};
-}
-
-static inline uint32_t read_status(const fastpair_gpu *gpu, const device_buffers *b) {
-    uint32_t word = 0xffffffff;
-    device_ok(gpu, gpu->driver.copy_to_host(&word, b->status, 4, b->stream));
-    device_ok(gpu, gpu->driver.stream_wait(b->stream));
-    return word;
-}
-
-/* What is wrong with output, row offsets and the guard behind the output, as they are on the host; NULL: nothing. */
-static const char *compare_host(const fastpair_gpu_batch *batch, const sample *samples,
-                                uint64_t count, const uint8_t *output, const uint8_t *offsets,
-                                uint32_t offset_bits) {
-    uint64_t slot = 0;
-    for (uint64_t c = 0; c < count; c++) {
-        uint64_t at, size;
-        fastpair_gpu_batch_get_column(batch, c, &at, &size, NULL, NULL);
-        if (size != samples[c].offsets[samples[c].rows]) return "the size of a column";
-        if (memcmp(output + at, samples[c].bytes, size) != 0) return "decoded bytes";
-        for (uint64_t row = 0; row <= samples[c].rows && offset_bits; row++, slot++) {
-            uint64_t wide = 0;
-            uint32_t narrow = 0;
-            memcpy(&narrow, offsets + slot * 4, offset_bits == 32 ? 4 : 0);
-            memcpy(&wide, offsets + slot * 8, offset_bits == 32 ? 0 : 8);
-            if ((offset_bits == 32 ? narrow : wide) != samples[c].offsets[row])
-                return "row offsets";
-        }
+/* Outputs with everything that the job was opened for, 64-bit offsets. */
+static inline device_outputs outputs_open(const device_run *run) {
+    const cuda_driver *cuda = run->cuda;
+    device_outputs outputs = {calloc(run->count + 1, sizeof *outputs.to), NULL};
+    if (!outputs.to) abort();
+    device_ok(cuda, cuda->stream_open(&outputs.stream, CUDA_STREAM_INDEPENDENT));
+    for (uint64_t c = 0; c < run->count; c++) {
+        const sample *s = &run->samples[c];
+        fastpair_gpu_output *to = &outputs.to[c];
+        *to = (fastpair_gpu_output){.struct_size = sizeof *to, .offset_bits = 64};
+        to->bytes_capacity = s->offsets[s->rows];
+        to->bytes = device_block(cuda, to->bytes_capacity + GUARD);
+        if (run->job->outputs & FASTPAIR_GPU_OFFSETS)
+            to->offsets = device_block(cuda, offsets_bytes(s) + GUARD);
+        if (run->job->outputs & FASTPAIR_GPU_VALIDITY)
+            to->validity = device_block(cuda, bitmap_bytes(s) + GUARD);
+        to->status = device_block(cuda, 4);
     }
-    for (int i = 0; i < 16; i++)
-        if (output[batch->output_bytes + (uint64_t)i] != 0xee) return "bytes behind the output";
+    device_ok(cuda, outputs_clear(run, &outputs));
+    return outputs;
+}
+
+static inline void outputs_close(const device_run *run, device_outputs *outputs) {
+    const cuda_driver *cuda = run->cuda;
+    device_ok(cuda, cuda->stream_wait(outputs->stream));
+    for (uint64_t c = 0; c < run->count; c++) {
+        const fastpair_gpu_output *to = &outputs->to[c];
+        device_ok(cuda, cuda->release(to->bytes));
+        if (to->offsets) device_ok(cuda, cuda->release(to->offsets));
+        if (to->validity) device_ok(cuda, cuda->release(to->validity));
+        device_ok(cuda, cuda->release(to->status));
+    }
+    device_ok(cuda, cuda->stream_close(outputs->stream));
+    free(outputs->to);
+}
+
+/* Memory for the job and its first outputs. */
+static inline void run_allocate(device_run *run) {
+    run->memory = device_block(run->cuda, run->info.device_bytes + 1);
+    run->outputs = outputs_open(run);
+}
+
+static inline void run_close(device_run *run) {
+    outputs_close(run, &run->outputs);
+    device_ok(run->cuda, run->cuda->release(run->memory));
+    fastpair_gpu_job_close(run->job);
+}
+
+static inline fastpair_status run_upload(device_run *run, const fastpair_gpu_range *range,
+                                         cuda_stream stream) {
+    return fastpair_gpu_job_upload(run->job, run->memory, run->info.device_bytes, range, stream,
+                                   &run->error);
+}
+
+static inline fastpair_status run_decode(device_run *run, const fastpair_gpu_range *range,
+                                         cuda_stream stream) {
+    return fastpair_gpu_job_decode(run->job, run->outputs.to, range, stream, &run->error);
+}
+
+/* ---------------------------------------------------------------- comparing */
+
+/* Where outputs are copied to for comparing; the sizes include guards. */
+typedef struct host_output {
+    uint8_t *bytes, *offsets, *validity;
+    uint32_t status;
+} host_output;
+
+static inline host_output host_output_open(const sample *s) {
+    host_output host = {malloc(s->offsets[s->rows] + GUARD), malloc(offsets_bytes(s) + GUARD),
+                        malloc(bitmap_bytes(s) + GUARD), UINT32_MAX};
+    if (!host.bytes || !host.offsets || !host.validity) abort();
+    return host;
+}
+
+static inline void host_output_close(host_output *host) {
+    free(host->bytes), free(host->offsets), free(host->validity);
+}
+
+static inline int guard_holds(const uint8_t *end) {
+    for (int i = 0; i < GUARD; i++)
+        if (end[i] != CLEAR) return 0;
+    return 1;
+}
+
+/* What is wrong with a column's output, as it is on the host; NULL: nothing. */
+static inline const char *compare_host(const sample *s, const fastpair_gpu_output *to,
+                                       const host_output *host) {
+    uint64_t size = s->offsets[s->rows], width = to->offset_bits / 8;
+    if (host->status) return "the status word";
+    if (memcmp(host->bytes, s->bytes, size) != 0) return "decoded bytes";
+    if (!guard_holds(host->bytes + size)) return "bytes after the output";
+    for (uint64_t row = 0; to->offsets && row <= s->rows; row++) {
+        uint64_t offset = 0;
+        memcpy(&offset, host->offsets + row * width, width);
+        if (offset != s->offsets[row]) return "offsets";
+    }
+    if (to->offsets && !guard_holds(host->offsets + (s->rows + 1) * width))
+        return "bytes after the offsets";
+    if (to->validity && memcmp(host->validity, s->validity, bitmap_bytes(s)) != 0)
+        return "validity";
+    if (to->validity && !guard_holds(host->validity + bitmap_bytes(s)))
+        return "bytes after the validity bits";
     return NULL;
 }
 
-/* Waits for a decode and compares. */
-static inline const char *compare_output(const fastpair_gpu *gpu, const fastpair_gpu_batch *batch,
-                                         const sample *samples, uint64_t count,
-                                         const device_buffers *b, uint32_t offset_bits) {
-    uint64_t bytes = batch->output_bytes, slots = batch->row_slots;
-    uint8_t *output = malloc(bytes + 16), *offsets = malloc(slots * 8);
-    uint32_t word = 0xffffffff;
-    const char *wrong = output && offsets ? NULL : "no host memory";
-    const fp_driver *d = &gpu->driver;
-    if (!wrong && (d->copy_to_host(output, b->output, bytes + 16, b->stream) ||
-                   d->copy_to_host(offsets, b->offsets, slots * (offset_bits / 8), b->stream) ||
-                   d->copy_to_host(&word, b->status, 4, b->stream) || d->stream_wait(b->stream)))
-        wrong = "a copy to the host";
-    if (!wrong && word) wrong = "the status word";
-    if (!wrong) wrong = compare_host(batch, samples, count, output, offsets, offset_bits);
-    free(output);
-    free(offsets);
+/* Waits for a decode and compares all columns. */
+static inline const char *outputs_compare(const device_run *run, const device_outputs *outputs) {
+    const cuda_driver *cuda = run->cuda;
+    const char *wrong = NULL;
+    for (uint64_t c = 0; c < run->count && !wrong; c++) {
+        const fastpair_gpu_output *to = &outputs->to[c];
+        const sample *s = &run->samples[c];
+        cuda_stream stream = outputs->stream;
+        host_output host = host_output_open(s);
+        int result = cuda->copy_to_host(host.bytes, to->bytes, to->bytes_capacity + GUARD, stream);
+        if (!result && to->offsets)
+            result =
+                cuda->copy_to_host(host.offsets, to->offsets, offsets_bytes(s) + GUARD, stream);
+        if (!result && to->validity)
+            result =
+                cuda->copy_to_host(host.validity, to->validity, bitmap_bytes(s) + GUARD, stream);
+        if (!result) result = cuda->copy_to_host(&host.status, to->status, 4, stream);
+        if (!result) result = cuda->stream_wait(stream);
+        wrong = result ? "a copy to the host" : compare_host(s, to, &host);
+        host_output_close(&host);
+    }
     return wrong;
 }
 
-static inline void check_output(const fastpair_gpu *gpu, const fastpair_gpu_batch *batch,
-                                const sample *samples, uint64_t count, const device_buffers *b,
-                                uint32_t offset_bits) {
-    const char *wrong = compare_output(gpu, batch, samples, count, b, offset_bits);
+static inline void run_check(const device_run *run) {
+    const char *wrong = outputs_compare(run, &run->outputs);
     CHECK(wrong == NULL);
-    if (wrong) fprintf(stderr, "  ^ wrong: %s\n", wrong);
+    if (wrong) fprintf(stderr, "  ^ %s: wrong: %s\n", run->info.kernel, wrong);
+}
+
+/* The status words of all columns, ORed together. */
+static inline uint32_t run_status(const device_run *run) {
+    uint32_t all = 0;
+    for (uint64_t c = 0; c < run->count; c++) {
+        uint32_t word = UINT32_MAX;
+        device_ok(run->cuda, run->cuda->copy_to_host(&word, run->outputs.to[c].status, 4,
+                                                     run->outputs.stream));
+        device_ok(run->cuda, run->cuda->stream_wait(run->outputs.stream));
+        all |= word;
+    }
+    return all;
+}
+
+/* Spoils a section of a chunk, on the device. */
+static inline void run_spoil(const device_run *run, uint64_t chunk, int section, uint8_t value) {
+    device_ok(run->cuda,
+              run->cuda->fill(fp_job_section(run->job, &run->job->chunks[chunk], section), value,
+                              run->job->sources[chunk].host.chunk->sections[section].size,
+                              run->outputs.stream));
 }
 
 #endif

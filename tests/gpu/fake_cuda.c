@@ -1,12 +1,16 @@
 /* fake_cuda.c - a CUDA driver with one made-up GPU, for machines without any: the device, contexts,
- * modules, launches.
+ * modules, launches. Built as libcuda.so.1, or linked with a test: fake_cuda.h says from which files.
  *
- * Built as libcuda.so.1, or linked with a test: fake_cuda.h says from which files. FAKE_CUDA is
- * CALL:N:RESULT: the N-th call of that name, counted from 0, returns RESULT and does nothing else.
- * FAKE_CUDA_COMPUTE is the compute capability, 90 if not given; FAKE_CUDA_DEVICES their number, 1
- * if not given. fake_cuda_live says what has not been given back, fake_cuda_fired whether the fault
- * happened; at the end 'g' on the descriptor FASTPAIR_FAULT_REPORT says the same. fake_cuda_reset
- * does what the runtime's cudaDeviceReset does. A handle that is no more ends the program. */
+ *   FAKE_CUDA          CALL:N:RESULT: the N-th call of that name, counted from 0, returns RESULT and does
+ *                      nothing else
+ *   FAKE_CUDA_COMPUTE  the compute capability, 90 if not given
+ *   FAKE_CUDA_DEVICES  how many devices there are, 1 if not given
+ *   fake_cuda_live     what has not been given back
+ *   fake_cuda_fired    whether the fault happened
+ *   fake_cuda_reset    does what the runtime's cudaDeviceReset does
+ *
+ * At the end of the process 'g' on the descriptor FASTPAIR_FAULT_REPORT says that something was not given
+ * back. A handle that is no more ends the program. */
 #include "fake_cuda.h"
 
 #include "gpu/kernel_table.h"
@@ -19,8 +23,7 @@
 
 enum { MOST_CURRENT = 16, CONTEXT_BYTES = 1 << 20 };
 
-/* What a module is, and a function in it: the library's table of decoders, and a few kernels beside
- * them. */
+/* A module and its functions: the library's table of decoders, and a few kernels besides. */
 enum { MOST_FUNCTIONS = FP_KERNELS + 16 };
 typedef struct fake_function {
     char symbol[128];
@@ -65,6 +68,11 @@ fp_cu_result fake_fault(const char *name) {
     atomic_store(&fired, 1);
     report('f');
     return atoi(end + 1);
+}
+
+void fake_count_anew(void) {
+    atomic_store(&calls, 0);
+    atomic_store(&fired, 0);
 }
 
 static int number_from(const char *variable, int otherwise) {
@@ -138,7 +146,7 @@ CALL(cuDeviceTotalMem_v2)(size_t *bytes, fp_cu_device device) {
 
 fp_cu_context fake_current(void) { return depth ? stack[depth - 1] : NULL; }
 
-/* The primary context ends; whoever uses the device next gets another one with the same handle. */
+/* Ends the primary context. Whoever uses the device next gets another one with the same handle. */
 static void end_context(void) {
     if (!active) return;
     fake_drop_all_of(&primary);
@@ -271,5 +279,5 @@ CALL(cuLaunchKernel)
     launch.grid_x = grid_x, launch.grid_y = grid_y;
     launch.threads = block_x, launch.shared = shared;
     launch.parameters = parameters, launch.extra = extra;
-    return fake_run(&launch);
+    return fake_queue(&launch, stream);
 }

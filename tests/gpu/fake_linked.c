@@ -1,6 +1,5 @@
-/* fake_linked.c - a program that is linked with the made-up driver opens that one. The linker puts
- * __wrap_fp_driver_open in the place of fp_driver_open (-Wl,--wrap), which would look for
- * libcuda.so.1. */
+/* fake_linked.c - makes a program open the made-up driver that it is linked with. The linker puts
+ * __wrap_fp_driver_open in the place of fp_driver_open (-Wl,--wrap), which would look for libcuda.so.1. */
 #include "gpu/driver.h"
 
 #include <string.h>

@@ -1,9 +1,10 @@
-/* fake_memory.c - what a program gets from the made-up driver and has to give back: memory,
- * streams, events, graphs, modules.
+/* fake_memory.c - what a program gets from the made-up driver and has to give back: memory, streams,
+ * events, graphs, modules.
  *
- * Device memory is host memory, copies are memcpy, streams run at once. FAKE_CUDA_MEMORY is the
- * device's memory in bytes; a process hands what is taken of it on to those it starts, in a file
- * without a name whose descriptor is in FAKE_CUDA_USED. */
+ * Device memory is host memory, copies are memcpy, streams run at once. Work on a stream that is being captured
+ * is kept instead, and done when its graph is launched. FAKE_CUDA_MEMORY is the device's
+ * memory in bytes. Processes that one process starts share its device: the count of bytes taken is in a
+ * file without a name, whose descriptor is in FAKE_CUDA_USED. */
 #define _GNU_SOURCE
 
 #include "fake_cuda.h"
@@ -130,6 +131,80 @@ void fake_each_memory(void (*each)(const void *memory, size_t size)) {
     pthread_mutex_unlock(&lock);
 }
 
+/* ---------------------------------------------------------------- work that graphs keep */
+
+enum { MOST_CAPTURES = 8 };
+
+/* A copy, a fill or a launch, and after it the launch's parameter. */
+typedef struct kept {
+    void *to;
+    const void *from; /* NULL: a fill */
+    size_t size;
+    int value;
+    fake_launch launch; /* unless its symbol is NULL */
+    size_t parameter_bytes;
+} kept;
+
+/* Works one after the other; a graph is the same bytes, its own size first. */
+typedef struct capture {
+    cuda_stream stream;
+    size_t *bytes;
+} capture;
+
+static capture captures[MOST_CAPTURES]; /* with the lock held */
+
+static capture *capture_of(cuda_stream stream) {
+    for (int i = 0; stream && i < MOST_CAPTURES; i++)
+        if (captures[i].stream == stream) return &captures[i];
+    return NULL;
+}
+
+/* Keeps a work if its stream is being captured; returns whether it is. */
+static int keep(cuda_stream stream, const kept *work, const void *parameter) {
+    pthread_mutex_lock(&lock);
+    capture *c = capture_of(stream);
+    if (c) {
+        size_t room = (work->parameter_bytes + 15) / 16 * 16, size = c->bytes[0];
+        c->bytes = realloc(c->bytes, size + sizeof *work + room);
+        if (!c->bytes) abort();
+        memcpy((uint8_t *)c->bytes + size, work, sizeof *work);
+        if (parameter)
+            memcpy((uint8_t *)c->bytes + size + sizeof *work, parameter, work->parameter_bytes);
+        c->bytes[0] = size + sizeof *work + room;
+    }
+    pthread_mutex_unlock(&lock);
+    return c != NULL;
+}
+
+fp_cu_result fake_queue(const fake_launch *launch, cuda_stream stream) {
+    enum { EXTRA_BUFFER = 1, EXTRA_SIZE = 3 }; /* places in what cuLaunchKernel is given */
+    kept work = {.launch = *launch};
+    if (launch->extra) work.parameter_bytes = *(const size_t *)launch->extra[EXTRA_SIZE];
+    if (!keep(stream, &work, launch->extra ? launch->extra[EXTRA_BUFFER] : NULL))
+        return fake_run(launch);
+    return launch->extra ? 0 : INVALID_VALUE; /* of a parameter's size nothing is known here */
+}
+
+static fp_cu_result do_kept(kept *work, void *parameter) {
+    void *extra[] = {(void *)1, parameter, (void *)2, &work->parameter_bytes, NULL};
+    if (work->launch.symbol) {
+        work->launch.extra = extra;
+        return fake_run(&work->launch);
+    }
+    if (work->from)
+        memcpy(work->to, work->from, work->size);
+    else
+        memset(work->to, work->value, work->size);
+    return 0;
+}
+
+/* At once, or with the graph that is being captured. */
+static fp_cu_result copy_or_fill(kept work, cuda_stream stream) {
+    return keep(stream, &work, NULL) ? 0 : do_kept(&work, NULL);
+}
+
+static void *pointer_to(fp_cu_pointer memory) { return (void *)(uintptr_t)memory; }
+
 /* ---------------------------------------------------------------- memory */
 
 CALL(cuMemAlloc_v2)(fp_cu_pointer *memory, size_t size) {
@@ -159,31 +234,25 @@ CALL(cuMemFreeHost)(void *memory) {
 
 CALL(cuMemcpyHtoDAsync_v2)(fp_cu_pointer to, const void *from, size_t size, fp_cu_stream stream) {
     FAULT_OR_GO("cuMemcpyHtoDAsync_v2");
-    (void)stream;
-    fake_wish.copies++;
-    memcpy((void *)(uintptr_t)to, from, size);
-    return 0;
+    __atomic_add_fetch(&fake_wish.copies, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&fake_wish.copied_bytes, size, __ATOMIC_RELAXED);
+    return copy_or_fill((kept){.to = pointer_to(to), .from = from, .size = size}, stream);
 }
 
 CALL(cuMemcpyDtoHAsync_v2)(void *to, fp_cu_pointer from, size_t size, fp_cu_stream stream) {
     FAULT_OR_GO("cuMemcpyDtoHAsync_v2");
-    (void)stream;
-    memcpy(to, (const void *)(uintptr_t)from, size);
-    return 0;
+    return copy_or_fill((kept){.to = to, .from = pointer_to(from), .size = size}, stream);
 }
 
 CALL(cuMemcpyDtoDAsync_v2)(fp_cu_pointer to, fp_cu_pointer from, size_t size, fp_cu_stream stream) {
     FAULT_OR_GO("cuMemcpyDtoDAsync_v2");
-    (void)stream;
-    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, size);
-    return 0;
+    return copy_or_fill((kept){.to = pointer_to(to), .from = pointer_to(from), .size = size},
+                        stream);
 }
 
 CALL(cuMemsetD8Async)(fp_cu_pointer to, unsigned char value, size_t size, fp_cu_stream stream) {
     FAULT_OR_GO("cuMemsetD8Async");
-    (void)stream;
-    memset((void *)(uintptr_t)to, value, size);
-    return 0;
+    return copy_or_fill((kept){.to = pointer_to(to), .value = value, .size = size}, stream);
 }
 
 /* ---------------------------------------------------------------- streams, events, graphs */
@@ -206,20 +275,65 @@ CALL(cuMemsetD8Async)(fp_cu_pointer to, unsigned char value, size_t size, fp_cu_
         return 0;                                                                                  \
     }
 MAKER(cuStreamCreate, FAKE_STREAM, (fp_cu_stream * made, unsigned flags __attribute__((unused))))
-MAKER(cuEventCreate, FAKE_OTHER, (fp_cu_event * made, unsigned flags __attribute__((unused))))
-MAKER(cuStreamEndCapture, FAKE_OTHER,
-      (fp_cu_stream stream __attribute__((unused)), fp_cu_graph *made))
-MAKER(cuGraphInstantiateWithFlags, FAKE_OTHER,
-      (fp_cu_graph * made, fp_cu_graph graph __attribute__((unused)),
-       unsigned long long flags __attribute__((unused))))
+MAKER(cuEventCreate, FAKE_OTHER, (cuda_event * made, unsigned flags __attribute__((unused))))
 DROPPER(cuStreamDestroy_v2, FAKE_STREAM, fp_cu_stream)
-DROPPER(cuEventDestroy_v2, FAKE_OTHER, fp_cu_event)
-DROPPER(cuGraphDestroy, FAKE_OTHER, fp_cu_graph)
-DROPPER(cuGraphExecDestroy, FAKE_OTHER, fp_cu_graph)
+DROPPER(cuEventDestroy_v2, FAKE_OTHER, cuda_event)
+DROPPER(cuGraphDestroy, FAKE_OTHER, cuda_graph)
+DROPPER(cuGraphExecDestroy, FAKE_OTHER, cuda_graph)
 NOTHING(cuStreamSynchronize, (fp_cu_stream stream), (void)stream)
-NOTHING(cuEventRecord, (fp_cu_event event, fp_cu_stream stream), (void)event, (void)stream)
-NOTHING(cuEventSynchronize, (fp_cu_event event), (void)event)
-NOTHING(cuEventElapsedTime, (float *milliseconds, fp_cu_event start, fp_cu_event end), (void)start,
+NOTHING(cuEventRecord, (cuda_event event, fp_cu_stream stream), (void)event, (void)stream)
+NOTHING(cuEventSynchronize, (cuda_event event), (void)event)
+NOTHING(cuEventElapsedTime, (float *milliseconds, cuda_event start, cuda_event end), (void)start,
         (void)end, *milliseconds = 1)
-NOTHING(cuStreamBeginCapture_v2, (fp_cu_stream stream, int mode), (void)stream, (void)mode)
-NOTHING(cuGraphLaunch, (fp_cu_graph instance, fp_cu_stream stream), (void)instance, (void)stream)
+
+CALL(cuStreamBeginCapture_v2)(fp_cu_stream stream, int mode) {
+    FAULT_OR_GO("cuStreamBeginCapture_v2");
+    (void)mode;
+    pthread_mutex_lock(&lock);
+    int is_new = stream && !capture_of(stream);
+    for (int i = 0; i < MOST_CAPTURES && is_new; i++) {
+        if (captures[i].stream) continue;
+        captures[i] = (capture){stream, malloc(16)};
+        if (!captures[i].bytes) abort();
+        captures[i].bytes[0] = 16;
+        is_new = 0;
+    }
+    int found = capture_of(stream) != NULL;
+    pthread_mutex_unlock(&lock);
+    return found ? 0 : INVALID_VALUE;
+}
+
+CALL(cuStreamEndCapture)(fp_cu_stream stream, cuda_graph *graph) {
+    FAULT_OR_GO("cuStreamEndCapture");
+    pthread_mutex_lock(&lock);
+    capture *c = capture_of(stream), ended = {0};
+    if (c) ended = *c, *c = (capture){0};
+    pthread_mutex_unlock(&lock);
+    if (!ended.bytes) return INVALID_VALUE;
+    fp_cu_result result = fake_make(FAKE_OTHER, ended.bytes[0], graph);
+    if (!result) memcpy(*graph, ended.bytes, ended.bytes[0]);
+    free(ended.bytes);
+    return result;
+}
+
+CALL(cuGraphInstantiateWithFlags)(cuda_graph *made, cuda_graph graph, unsigned long long flags) {
+    FAULT_OR_GO("cuGraphInstantiateWithFlags");
+    (void)flags;
+    size_t size = *(const size_t *)graph;
+    fp_cu_result result = fake_make(FAKE_OTHER, size, made);
+    if (!result) memcpy(*made, graph, size);
+    return result;
+}
+
+CALL(cuGraphLaunch)(cuda_graph instance, fp_cu_stream stream) {
+    FAULT_OR_GO("cuGraphLaunch");
+    (void)stream;
+    size_t size = *(const size_t *)instance;
+    fp_cu_result result = 0;
+    for (uint8_t *at = (uint8_t *)instance + 16; at < (uint8_t *)instance + size && !result;) {
+        kept *work = (kept *)(void *)at;
+        result = do_kept(work, at + sizeof *work);
+        at += sizeof *work + (work->parameter_bytes + 15) / 16 * 16;
+    }
+    return result;
+}

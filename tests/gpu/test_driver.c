@@ -1,17 +1,19 @@
-/* test_driver.c - GPU decoding where the driver fails: none, too old, no device, device too old, memory exhausted, and each
- * driver call failing in turn, the device reset under the library's feet. Every failure is a status and a message that says what to do; nothing is left retained,
- * allocated or current. The driver is tests/faults/fake_cuda.c, so no GPU is needed. Each case runs in a process of its own, as a
- * driver stays loaded. */
+/* test_driver.c - GPU decoding where the driver fails: none, too old, no device, device too old, memory
+ * exhausted, each driver call failing in turn, the device reset under an open GPU. Every failure is a status
+ * and a message that says what to do; nothing is left retained, allocated or current. The driver is
+ * fake_cuda.c as libcuda.so.1, so no GPU is needed. Each case runs in a process of its own, as a driver stays
+ * loaded. */
+#include "calls.h"
 #include "check.h"
 #include "counting.h"
-#include "gpu/batch.h"
+#include "gpu/layout.h"
 
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Takes the place of the library's own, so that the kernels count as built. */
-const void *fp_kernel_image(void) { return "kernels"; }
+const void *fp_kernel_binary(void) { return "kernels"; }
 
 static uint8_t *image;
 static uint64_t image_size;
@@ -168,34 +170,44 @@ typedef struct fault {
     const char *seen; /* where the child leaves word that the fault happened */
 } fault;
 
-/* Opens, lays out, uploads and decodes, as a program whose own context is current. Returns the first failure. */
+/* Every output of a job of one column, in memory of the host's, which is the device's here. */
+static fastpair_status upload_and_decode(fastpair_gpu_job *job, fastpair_error *error) {
+    fastpair_gpu_job_info info = {.struct_size = sizeof info};
+    fastpair_status status = fastpair_gpu_job_get_info(job, &info, error);
+    if (status) return status;
+    void *memory = aligned_alloc(256, (info.device_bytes + 255) / 256 * 256);
+    void *bytes = aligned_alloc(256, (info.decoded_bytes + 255) / 256 * 256);
+    void *offsets = malloc((info.rows + 1) * 8), *validity = malloc(info.rows / 8 + 4);
+    fastpair_gpu_output to = {.struct_size = sizeof to,
+                              .bytes = (uint64_t)(uintptr_t)bytes,
+                              .bytes_capacity = info.decoded_bytes,
+                              .offsets = (uint64_t)(uintptr_t)offsets,
+                              .offset_bits = 64,
+                              .validity = (uint64_t)(uintptr_t)validity};
+    status = fastpair_gpu_job_upload(job, (uint64_t)(uintptr_t)memory, info.device_bytes, NULL,
+                                     NULL, error);
+    if (!status) status = fastpair_gpu_job_decode(job, &to, NULL, NULL, error);
+    free(memory), free(bytes), free(offsets), free(validity);
+    return status;
+}
+
+/* Opens, lays out, uploads and decodes; asks about a kernel. Returns the first failure. */
 static fastpair_status whole_flow(fastpair_error *error) {
     fastpair_column *column = NULL;
     fastpair_gpu *gpu = NULL;
-    fastpair_gpu_batch *batch = NULL;
-    fastpair_gpu_batch_info info = {.struct_size = sizeof info};
+    fastpair_gpu_job *job = NULL;
+    fastpair_gpu_kernel_info kernel = {.struct_size = sizeof kernel};
+    fastpair_gpu_job_options options = {.struct_size = sizeof options,
+                                        .outputs = FASTPAIR_GPU_OFFSETS | FASTPAIR_GPU_VALIDITY,
+                                        .regenerate_positions = 1};
     fastpair_status status = fastpair_column_open(image, image_size, NULL, &column, error);
     if (!status) status = fastpair_gpu_open(NULL, &gpu, error);
-    fastpair_gpu_batch_options options = {.struct_size = sizeof options, .regenerate_sidecar = 1};
     if (!status)
-        status = fastpair_gpu_batch_create(gpu, (const fastpair_column *const *)&column, 1,
-                                           &options, &batch, error);
-    if (!status) status = fastpair_gpu_batch_get_info(batch, &info, error);
-    if (!status) {
-        uint8_t *tables = aligned_alloc(256, (info.device_bytes + 255) / 256 * 256);
-        uint8_t *output = aligned_alloc(256, (info.output_bytes + 255) / 256 * 256);
-        uint64_t *offsets = malloc((info.rows + 1) * sizeof *offsets);
-        fastpair_gpu_destination to = {.struct_size = sizeof to,
-                                       .output = (uint64_t)(uintptr_t)output,
-                                       .output_bytes = info.output_bytes,
-                                       .row_offsets = (uint64_t)(uintptr_t)offsets,
-                                       .offset_bits = 64};
-        status = fastpair_gpu_batch_upload(batch, (uint64_t)(uintptr_t)tables, info.device_bytes, 0,
-                                           info.chunks, NULL, error);
-        if (!status) status = fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, NULL, error);
-        free(tables), free(output), free(offsets);
-    }
-    fastpair_gpu_batch_free(batch);
+        status = fastpair_gpu_job_open(gpu, (const fastpair_column *const *)&column, 1, &options,
+                                       &job, error);
+    if (!status) status = upload_and_decode(job, error);
+    if (!status) status = fastpair_gpu_get_kernel(gpu, 0, &kernel, error);
+    fastpair_gpu_job_close(job);
     fastpair_gpu_close(gpu);
     fastpair_column_close(column);
     return status;
@@ -262,36 +274,38 @@ static void every_call(void) {
 
 /* ---------------------------------------------------------------- the device is reset */
 
-/* Handles from before a reset are refused, whether or not the context is in use again, and can be given back; the driver
- * ends the program if one of them reaches it. */
+static void check_refused(fastpair_status status, const fastpair_error *error) {
+    CHECK_EQ(status, FASTPAIR_ERROR_UNSUPPORTED);
+    CHECK(strstr(error->message, "cudaDeviceReset") && strstr(error->message, "open it again"));
+}
+
+/* Handles from before a reset are refused, whether or not the context is in use again, and can be given
+ * back. The driver ends the program if one of them reaches it. */
 static void reset_and_go_on(const void *context) {
     int in_use_again = *(const int *)context;
     if (!load_fake(FAKE_CUDA_FOLDER)) exit(2);
     fastpair_error error = {.message = ""};
     fastpair_column *column;
     fastpair_gpu *gpu, *another;
-    fastpair_gpu_batch *batch;
+    fastpair_gpu_job *job;
     fp_cu_context revived;
     uint64_t memory = 256; /* never touched */
-    fastpair_gpu_destination to = {
-        .struct_size = sizeof to, .output = memory, .output_bytes = UINT64_MAX};
+    fastpair_gpu_output to = {
+        .struct_size = sizeof to, .bytes = memory, .bytes_capacity = UINT64_MAX};
     CHECK_EQ(fastpair_column_open(image, image_size, NULL, &column, &error), FASTPAIR_OK);
     CHECK_EQ(fastpair_gpu_open(NULL, &gpu, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_gpu_batch_create(gpu, (const fastpair_column *const *)&column, 1, NULL,
-                                       &batch, &error),
-             FASTPAIR_OK);
+    CHECK_EQ(
+        fastpair_gpu_job_open(gpu, (const fastpair_column *const *)&column, 1, NULL, &job, &error),
+        FASTPAIR_OK);
     reset();
     if (in_use_again) CHECK_EQ(retain(&revived, 0), 0);
-    CHECK_EQ(fastpair_gpu_batch_upload(batch, memory, UINT64_MAX, 0, 1, NULL, &error),
-             FASTPAIR_ERROR_UNSUPPORTED);
-    CHECK(strstr(error.message, "cudaDeviceReset") && strstr(error.message, "open it again"));
-    batch->device_memory = memory; /* as if uploaded before */
+    check_refused(fastpair_gpu_job_upload(job, memory, UINT64_MAX, NULL, NULL, &error), &error);
+    job->device_memory = memory; /* as if uploaded before */
     error.message[0] = 0;
-    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, 1, &to, NULL, &error), FASTPAIR_ERROR_UNSUPPORTED);
-    CHECK(strstr(error.message, "cudaDeviceReset") && strstr(error.message, "open it again"));
+    check_refused(fastpair_gpu_job_decode(job, &to, NULL, NULL, &error), &error);
     CHECK_EQ(fastpair_gpu_open(NULL, &another, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, 1, &to, NULL, &error), FASTPAIR_ERROR_UNSUPPORTED);
-    fastpair_gpu_batch_free(batch);
+    check_refused(fastpair_gpu_job_decode(job, &to, NULL, NULL, &error), &error);
+    fastpair_gpu_job_close(job);
     fastpair_gpu_close(gpu);
     fastpair_gpu_close(another);
     if (in_use_again) let_go(0);
@@ -305,7 +319,7 @@ static void resets(void) {
 }
 
 int main(void) {
-    /* Several chunks, coded and stored. */
+    /* Several chunks, coded and stored, with nulls. */
     uint8_t text[20000];
     uint64_t offsets[1001] = {0}, random = 3;
     for (int i = 0; i < 1000; i++) {
@@ -315,7 +329,10 @@ int main(void) {
                                   : check_random(&random));
         offsets[i + 1] = offsets[i] + 20;
     }
-    fastpair_rows rows = {.rows = 1000, .bytes = text, .offsets = offsets};
+    uint8_t validity[125];
+    memset(validity, 0xb7, sizeof validity);
+    fastpair_rows rows = view_rows(1000, text, offsets);
+    rows.validity = validity;
     fastpair_compress_options options = {.struct_size = sizeof options,
                                          .codec = FASTPAIR_CODEC_ONPAIR,
                                          .code_bits = 12,

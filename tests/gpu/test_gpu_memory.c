@@ -1,13 +1,15 @@
-/* test_gpu_memory.c - a real GPU whose memory is exhausted: by this process, for the library in it, and for the command and for a
- * second process that opens the GPU. Each failure is OUT_OF_MEMORY or exit code 1, with a message that says what to do; nothing is
- * left half done; once memory is free, the same calls succeed and decode right. Without a GPU it is skipped.
+/* test_gpu_memory.c - a real GPU whose memory is exhausted: by this process, for the library in it, for the
+ * command and for a second process that opens the GPU. Each failure is OUT_OF_MEMORY or exit code 1, with a
+ * message that says what to do. Nothing is left half done. Once memory is free, the same calls succeed and
+ * decode right. Without a GPU it is skipped.
  *
- *     test_gpu_memory          everything; runs itself with "open", and the command ../fastpair beside it or FASTPAIR_COMMAND
- *     test_gpu_memory open     opens the GPU: exit code 10 if there was no memory for it and the message says so */
+ *     test_gpu_memory          everything; runs itself with "open", and the command ../fastpair beside it or
+ *                              FASTPAIR_COMMAND
+ *     test_gpu_memory open     opens the GPU: exit code 10 if there was no memory for it and the message
+ *                              says so */
 #define _GNU_SOURCE
 
 #include "device_run.h"
-#include "gpu/batch.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -43,18 +45,18 @@ typedef struct filling {
 } filling;
 
 /* Takes all memory of the device, in ever smaller pieces. */
-static void fill_device(const fastpair_gpu *gpu, filling *f) {
+static void fill_device(const cuda_driver *cuda, filling *f) {
     f->count = 0, f->bytes = 0;
     for (uint64_t piece = 1ull << 40; piece >= SMALLEST_PIECE; piece /= 2)
-        while (f->count < MOST_PIECES && !gpu->driver.allocate(&f->pieces[f->count], piece))
+        while (f->count < MOST_PIECES && !cuda->allocate(&f->pieces[f->count], piece))
             f->count++, f->bytes += piece;
     printf("  took %llu MiB in %d pieces\n", (unsigned long long)f->bytes >> 20, f->count);
     uint64_t more = 0;
-    CHECK_EQ(gpu->driver.allocate(&more, 8u << 20), 2);
+    CHECK_EQ(cuda->allocate(&more, 8u << 20), 2);
 }
 
-static void empty_device(const fastpair_gpu *gpu, const filling *f) {
-    for (int i = 0; i < f->count; i++) device_ok(gpu, gpu->driver.release(f->pieces[i]));
+static void empty_device(const cuda_driver *cuda, const filling *f) {
+    for (int i = 0; i < f->count; i++) device_ok(cuda, cuda->release(f->pieces[i]));
 }
 
 /* ---------------------------------------------------------------- other processes */
@@ -173,54 +175,45 @@ static int may_lack_memory(fastpair_status status, const fastpair_error *error, 
     return status == FASTPAIR_OK;
 }
 
-static void test_library(fastpair_gpu *gpu, const sample *s) {
+static void test_library(fastpair_gpu *gpu, const cuda_driver *cuda, const sample *s) {
     static filling f;
     fastpair_error error = {.message = ""};
     fastpair_gpu *second;
-    fastpair_gpu_batch *batch;
-    fastpair_gpu_batch_info info = {.struct_size = sizeof info};
-    const fastpair_column *column = s->column;
+    device_run run;
     /* The caller's memory is there before; kernels were never launched. */
-    CHECK_EQ(fastpair_gpu_batch_create(gpu, &column, 1, NULL, &batch, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_gpu_batch_get_info(batch, &info, &error), FASTPAIR_OK);
-    device_buffers b = make_buffers(gpu, &info, 1);
-    CHECK_EQ(read_status(gpu, &b), 0);
-    fastpair_gpu_destination to = destination_in(&b, info.output_bytes);
-    fill_device(gpu, &f);
+    CHECK_EQ(run_open_job(&run, cuda, gpu, s, 1, &all_outputs), FASTPAIR_OK);
+    run_allocate(&run);
+    CHECK_EQ(run_status(&run), 0);
+    fill_device(cuda, &f);
 
-    fastpair_gpu_batch *prepared; /* laying out takes no device memory at all */
-    CHECK_EQ(fastpair_gpu_batch_create(gpu, &column, 1, NULL, &prepared, &error), FASTPAIR_OK);
-    fastpair_gpu_batch_free(prepared);
+    device_run prepared; /* laying out takes no device memory at all */
+    CHECK_EQ(run_open_job(&prepared, cuda, gpu, s, 1, &all_outputs), FASTPAIR_OK);
+    fastpair_gpu_job_close(prepared.job);
     if (may_lack_memory(fastpair_gpu_open(NULL, &second, &error), &error, "opening it again"))
         fastpair_gpu_close(second);
     else
         CHECK(second == NULL);
-    int uploaded = may_lack_memory(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0,
-                                                             info.chunks, b.stream, &error),
-                                   &error, "upload");
-    if (uploaded &&
-        may_lack_memory(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error),
-                        &error, "decode"))
-        check_output(gpu, batch, s, 1, &b, 64);
+    cuda_stream stream = run.outputs.stream;
+    if (may_lack_memory(run_upload(&run, NULL, stream), &run.error, "upload") &&
+        may_lack_memory(run_decode(&run, NULL, stream), &run.error, "decode"))
+        run_check(&run);
     test_processes(s, 0);
 
-    empty_device(gpu, &f);
-    device_ok(gpu, gpu->driver.fill(b.output, 0xee, info.output_bytes, b.stream));
+    empty_device(cuda, &f);
+    device_ok(cuda, outputs_clear(&run, &run.outputs));
     CHECK_EQ(fastpair_gpu_open(NULL, &second, &error), FASTPAIR_OK);
     fastpair_gpu_close(second);
-    CHECK_EQ(fastpair_gpu_batch_upload(batch, b.tables, info.device_bytes, 0, info.chunks, b.stream,
-                                       &error),
-             FASTPAIR_OK);
-    CHECK_EQ(fastpair_gpu_batch_decode(batch, 0, info.chunks, &to, b.stream, &error), FASTPAIR_OK);
-    check_output(gpu, batch, s, 1, &b, 64);
+    CHECK_EQ(run_upload(&run, NULL, stream), FASTPAIR_OK);
+    CHECK_EQ(run_decode(&run, NULL, stream), FASTPAIR_OK);
+    run_check(&run);
     test_processes(s, 1);
-    free_buffers(gpu, &b);
-    fastpair_gpu_batch_free(batch);
+    run_close(&run);
 }
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "open") == 0) return open_only();
-    fastpair_gpu *gpu = open_or_skip();
+    cuda_driver cuda;
+    fastpair_gpu *gpu = open_or_skip(&cuda);
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length < 0) abort();
     const char *given = getenv("FASTPAIR_COMMAND");
@@ -233,11 +226,10 @@ int main(int argc, char **argv) {
                                          .codec = FASTPAIR_CODEC_ONPAIR,
                                          .code_bits = 12,
                                          .chunk_bytes = 100000};
-    sample s = make_sample(0, getenv("FASTPAIR_TEST_SMALL") ? 30000 : 1000000, &options);
-    test_library(gpu, &s);
-    free_sample(&s);
-    fp_gpu_pop(gpu);
-    fastpair_gpu_close(gpu);
+    sample s = sample_open(L_COMMENT, getenv("FASTPAIR_TEST_SMALL") ? 30000 : 1000000, &options);
+    test_library(gpu, &cuda, &s);
+    sample_close(&s);
+    close_both(gpu, &cuda);
     CHECK(chdir("/") == 0 && rmdir(folder) == 0);
     return check_done();
 }

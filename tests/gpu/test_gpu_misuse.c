@@ -1,18 +1,35 @@
-/* test_gpu_misuse.c - a real GPU whose contexts are in others' hands: memory and streams of the CUDA runtime, before and after the
- * library came; the device reset under an open GPU; a current context that is not the primary one; none at all; a first launch that
- * is captured in a graph. What the header promises: right bytes or a status, the current context as it was, the runtime none the
- * worse. Without a GPU it is skipped, and without libcudart the parts that need it.
+/* test_gpu_misuse.c - a real GPU whose contexts are in others' hands. Memory and streams of the CUDA
+ * runtime, before and after the library came; the device reset under an open GPU; a current context that is
+ * not the primary one; no current context; a first launch that is captured in a graph. What the header
+ * promises: right bytes or a status, the current context as it was, the runtime none the worse. Without a
+ * GPU the test is skipped, and without libcudart the parts that need it.
  *
  *     test_gpu_misuse          every part, each in a process of its own
  *     test_gpu_misuse PART     one part here, under a sanitizer or a debugger */
 #define _GNU_SOURCE
 
 #include "device_job.h"
-#include "gpu/batch.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static sample make_column(void) {
+    fastpair_compress_options options = {.struct_size = sizeof options,
+                                         .codec = FASTPAIR_CODEC_ONPAIR,
+                                         .code_bits = 12,
+                                         .chunk_bytes = 10000};
+    return sample_open(PS_COMMENT, getenv("FASTPAIR_TEST_SMALL") ? 30000 : 1000000, &options);
+}
+
+static fastpair_gpu *must_open(void) {
+    fastpair_error error = {.message = ""};
+    fastpair_gpu *gpu = NULL;
+    CHECK_EQ(fastpair_gpu_open(NULL, &gpu, &error), FASTPAIR_OK);
+    if (gpu) return gpu;
+    fprintf(stderr, "  ^ %s\n", error.message);
+    exit(check_done());
+}
 
 /* ---------------------------------------------------------------- parts: the runtime */
 
@@ -28,18 +45,17 @@ static void runtime_beside(int library_first) {
     CHECK_EQ(r.allocate(&kept, sizeof mine), 0);
     CHECK_EQ(r.copy(kept, mine, sizeof mine, TO_DEVICE), 0);
     if (!gpu) gpu = must_open();
-    job j;
-    job_open(&j, gpu, &s, &r);
+    device_run run;
+    runtime_run_open(&run, gpu, &s, &r);
     for (int round = 0; round < 3; round++) {
         /* On the runtime's stream, then on the default one, which waits for it. */
-        CHECK_EQ(job_upload(&j, round ? NULL : j.buffers.stream), FASTPAIR_OK);
-        CHECK_EQ(job_decode(&j, round == 1 ? NULL : j.buffers.stream), FASTPAIR_OK);
+        CHECK_EQ(run_upload(&run, NULL, round ? NULL : run.outputs.stream), FASTPAIR_OK);
+        CHECK_EQ(run_decode(&run, NULL, round == 1 ? NULL : run.outputs.stream), FASTPAIR_OK);
         CHECK_EQ(r.wait(), 0);
-        job_compare(&j, &r);
+        runtime_run_check(&run, &r);
         CHECK_EQ(r.last_error(), 0);
-        CHECK_EQ(r.fill((void *)(uintptr_t)j.buffers.output, 0xee, j.info.output_bytes), 0);
     }
-    job_free(&j, &r);
+    runtime_run_close(&run, &r);
     fastpair_gpu_close(gpu);
     /* The context is the runtime's, too, and outlives the library. */
     CHECK_EQ(r.copy(back, kept, sizeof back, TO_HOST), 0);
@@ -50,7 +66,7 @@ static void runtime_beside(int library_first) {
     fastpair_gpu_close(gpu);
     CHECK_EQ(r.release(kept), 0);
     CHECK_EQ(r.last_error(), 0);
-    free_sample(&s);
+    sample_close(&s);
 }
 
 static void runtime_first(void) { runtime_beside(0); }
@@ -65,33 +81,33 @@ static void reset_under(int in_use_again) {
     CHECK_EQ(r.release(NULL), 0);
     fastpair_gpu *gpu = must_open();
     fastpair_gpu_info info = {.struct_size = sizeof info};
-    job j;
-    job_open(&j, gpu, &s, &r);
-    CHECK_EQ(job_upload(&j, j.buffers.stream), FASTPAIR_OK);
-    CHECK_EQ(job_decode(&j, j.buffers.stream), FASTPAIR_OK);
-    job_compare(&j, &r);
+    device_run run;
+    runtime_run_open(&run, gpu, &s, &r);
+    CHECK_EQ(run_upload(&run, NULL, run.outputs.stream), FASTPAIR_OK);
+    CHECK_EQ(run_decode(&run, NULL, run.outputs.stream), FASTPAIR_OK);
+    runtime_run_check(&run, &r);
     CHECK_EQ(r.reset(), 0);
     if (in_use_again) CHECK_EQ(r.allocate(&memory, 1 << 20), 0);
-    CHECK_EQ(job_upload(&j, NULL), FASTPAIR_ERROR_UNSUPPORTED);
-    printf("  after a reset: %s\n", j.error.message);
-    CHECK(strstr(j.error.message, "open it again") != NULL);
-    CHECK_EQ(job_decode(&j, NULL), FASTPAIR_ERROR_UNSUPPORTED);
-    CHECK(strstr(j.error.message, "open it again") != NULL);
-    CHECK_EQ(fastpair_gpu_get_info(gpu, &info, &j.error), FASTPAIR_OK);
+    CHECK_EQ(run_upload(&run, NULL, NULL), FASTPAIR_ERROR_UNSUPPORTED);
+    printf("  after a reset: %s\n", run.error.message);
+    CHECK(strstr(run.error.message, "open it again") != NULL);
+    CHECK_EQ(run_decode(&run, NULL, NULL), FASTPAIR_ERROR_UNSUPPORTED);
+    CHECK(strstr(run.error.message, "open it again") != NULL);
+    CHECK_EQ(fastpair_gpu_get_info(gpu, &info, &run.error), FASTPAIR_OK);
     fastpair_gpu *again = must_open();
-    CHECK_EQ(job_decode(&j, NULL), FASTPAIR_ERROR_UNSUPPORTED);
-    job_free(&j, NULL); /* memory and stream went with the context */
+    CHECK_EQ(run_decode(&run, NULL, NULL), FASTPAIR_ERROR_UNSUPPORTED);
+    runtime_run_close(&run, NULL);
     fastpair_gpu_close(gpu);
-    job_open(&j, again, &s, &r);
-    CHECK_EQ(job_upload(&j, j.buffers.stream), FASTPAIR_OK);
-    CHECK_EQ(job_decode(&j, j.buffers.stream), FASTPAIR_OK);
-    job_compare(&j, &r);
-    job_free(&j, &r);
+    runtime_run_open(&run, again, &s, &r);
+    CHECK_EQ(run_upload(&run, NULL, run.outputs.stream), FASTPAIR_OK);
+    CHECK_EQ(run_decode(&run, NULL, run.outputs.stream), FASTPAIR_OK);
+    runtime_run_check(&run, &r);
+    runtime_run_close(&run, &r);
     fastpair_gpu_close(again);
     if (memory) CHECK_EQ(r.release(memory), 0);
     CHECK_EQ(r.wait(), 0);
     CHECK_EQ(r.last_error(), 0);
-    free_sample(&s);
+    sample_close(&s);
 }
 
 static void reset_and_idle(void) { reset_under(0); }
@@ -99,107 +115,131 @@ static void reset_and_used(void) { reset_under(1); }
 
 /* ---------------------------------------------------------------- parts: contexts */
 
-/* Calls of the driver that the library has no use for. */
+/* Calls of the driver that neither the library nor programs have a use for. */
 typedef struct context_calls {
-    fp_cu_result (*create)(fp_cu_context *, unsigned flags, fp_cu_device);
-    fp_cu_result (*destroy)(fp_cu_context);
-    fp_cu_result (*current)(fp_cu_context *);
+    int (*open)(void **context, unsigned flags, int device);
+    int (*close)(void *context);
+    int (*current)(void **context);
 } context_calls;
 
-static context_calls find_calls(const fastpair_gpu *gpu) {
+/* The driver with nothing current on this thread: enter and leave are for the test's own calls. */
+static context_calls open_driver(cuda_driver *cuda) {
+    fastpair_error error = {.message = ""};
     context_calls c = {0};
-    *(void **)(void *)&c.create = dlsym(gpu->driver.library, "cuCtxCreate_v2");
-    *(void **)(void *)&c.destroy = dlsym(gpu->driver.library, "cuCtxDestroy_v2");
-    *(void **)(void *)&c.current = dlsym(gpu->driver.library, "cuCtxGetCurrent");
-    CHECK(c.create && c.destroy && c.current);
+    void *popped;
+    CHECK_EQ(cuda_open(cuda, 0, &error), FASTPAIR_OK);
+    if (!cuda->context) fprintf(stderr, "  ^ %s\n", error.message), exit(1);
+    device_ok(cuda, cuda->context_pop(&popped));
+    *(void **)(void *)&c.open = dlsym(cuda->library, "cuCtxCreate_v2");
+    *(void **)(void *)&c.close = dlsym(cuda->library, "cuCtxDestroy_v2");
+    *(void **)(void *)&c.current = dlsym(cuda->library, "cuCtxGetCurrent");
+    CHECK(c.open && c.close && c.current);
     return c;
 }
 
-static void check_current(const context_calls *c, fp_cu_context expected) {
-    fp_cu_context current = NULL;
+static void enter(const cuda_driver *cuda) { device_ok(cuda, cuda->context_push(cuda->context)); }
+
+static void leave(const cuda_driver *cuda) {
+    void *popped;
+    device_ok(cuda, cuda->context_pop(&popped));
+}
+
+static void close_driver(cuda_driver *cuda) {
+    enter(cuda);
+    cuda_close(cuda);
+}
+
+static void check_current(const context_calls *c, const void *expected) {
+    void *current = NULL;
     CHECK_EQ(c->current(&current), 0);
     CHECK(current == expected);
 }
 
-/* Everything the library does, with `current` the calling thread's context throughout. */
-static void whole_flow(const sample *s, const context_calls *c, fastpair_gpu *lender,
-                       fp_cu_context current) {
+/* Everything the library does, with `current` the calling thread's context throughout. The caller's memory
+ * and stream are the primary context's. */
+static void whole_flow(const sample *s, const context_calls *c, const cuda_driver *cuda,
+                       const void *current) {
     fastpair_gpu *gpu = must_open();
     check_current(c, current);
-    job j;
-    /* The caller's memory and stream are the primary context's. */
-    CHECK_EQ(fp_gpu_push(lender, NULL), FASTPAIR_OK);
-    job_open(&j, gpu, s, NULL);
-    device_ok(gpu, gpu->driver.stream_wait(j.buffers.stream));
-    fp_gpu_pop(lender);
+    device_run run;
+    CHECK_EQ(run_open_job(&run, cuda, gpu, s, 1, &all_outputs), FASTPAIR_OK);
+    check_current(c, current);
+    enter(cuda);
+    run_allocate(&run);
+    device_ok(cuda, cuda->stream_wait(run.outputs.stream));
+    leave(cuda);
     for (int round = 0; round < 2; round++) {
-        fp_cu_stream stream = round ? NULL : j.buffers.stream;
-        CHECK_EQ(job_upload(&j, stream), FASTPAIR_OK);
+        cuda_stream stream = round ? NULL : run.outputs.stream;
+        CHECK_EQ(run_upload(&run, NULL, stream), FASTPAIR_OK);
         check_current(c, current);
-        CHECK_EQ(job_decode(&j, stream), FASTPAIR_OK);
+        CHECK_EQ(run_decode(&run, NULL, stream), FASTPAIR_OK);
         check_current(c, current);
-        CHECK_EQ(fp_gpu_push(lender, NULL), FASTPAIR_OK);
-        device_ok(gpu, gpu->driver.stream_wait(stream));
-        check_output(gpu, j.batch, s, 1, &j.buffers, 64);
-        device_ok(gpu, gpu->driver.fill(j.buffers.output, 0xee, j.info.output_bytes, NULL));
-        device_ok(gpu, gpu->driver.stream_wait(NULL));
-        fp_gpu_pop(lender);
+        enter(cuda);
+        device_ok(cuda, cuda->stream_wait(stream));
+        run_check(&run);
+        device_ok(cuda, outputs_clear(&run, &run.outputs));
+        device_ok(cuda, cuda->stream_wait(run.outputs.stream));
+        leave(cuda);
     }
-    CHECK_EQ(fp_gpu_push(lender, NULL), FASTPAIR_OK);
-    job_free(&j, NULL);
-    fp_gpu_pop(lender);
+    enter(cuda);
+    run_close(&run);
+    leave(cuda);
     fastpair_gpu_close(gpu);
     check_current(c, current);
 }
 
-/* A stream of another context: a status, or the right bytes; the GPU stays usable. */
-static void foreign_stream(const sample *s, fastpair_gpu *gpu, fp_cu_context other) {
-    fp_cu_stream stream = NULL;
-    job j;
-    CHECK_EQ(fp_gpu_push(gpu, NULL), FASTPAIR_OK);
-    job_open(&j, gpu, s, NULL);
-    CHECK_EQ(job_upload(&j, j.buffers.stream), FASTPAIR_OK);
-    device_ok(gpu, gpu->driver.stream_wait(j.buffers.stream));
-    device_ok(gpu, gpu->driver.context_push(other));
-    device_ok(gpu, gpu->driver.stream_create(&stream, 1));
-    fastpair_status status = job_decode(&j, stream);
-    printf("  a stream of another context: %s\n", status ? j.error.message : "accepted");
+/* A stream of another context: a status, or the right bytes. The GPU stays usable. */
+static void foreign_stream(const sample *s, fastpair_gpu *gpu, const cuda_driver *cuda,
+                           void *other) {
+    cuda_stream stream = NULL;
+    device_run run;
+    enter(cuda);
+    CHECK_EQ(run_open_job(&run, cuda, gpu, s, 1, &all_outputs), FASTPAIR_OK);
+    run_allocate(&run);
+    CHECK_EQ(run_upload(&run, NULL, run.outputs.stream), FASTPAIR_OK);
+    device_ok(cuda, cuda->stream_wait(run.outputs.stream));
+    device_ok(cuda, cuda->context_push(other));
+    device_ok(cuda, cuda->stream_open(&stream, CUDA_STREAM_INDEPENDENT));
+    fastpair_status status = run_decode(&run, NULL, stream);
+    printf("  a stream of another context: %s\n", status ? run.error.message : "accepted");
     if (status)
-        CHECK(status == FASTPAIR_ERROR_UNSUPPORTED && strstr(j.error.message, "primary context"));
-    device_ok(gpu, gpu->driver.stream_wait(stream));
-    device_ok(gpu, gpu->driver.stream_destroy(stream));
-    fp_gpu_pop(gpu);
-    if (!status) check_output(gpu, j.batch, s, 1, &j.buffers, 64);
-    CHECK_EQ(job_decode(&j, j.buffers.stream), FASTPAIR_OK);
-    check_output(gpu, j.batch, s, 1, &j.buffers, 64);
-    job_free(&j, NULL);
-    fp_gpu_pop(gpu);
+        CHECK(status == FASTPAIR_ERROR_UNSUPPORTED && strstr(run.error.message, "primary context"));
+    device_ok(cuda, cuda->stream_wait(stream));
+    device_ok(cuda, cuda->stream_close(stream));
+    leave(cuda);
+    if (!status) run_check(&run);
+    CHECK_EQ(run_decode(&run, NULL, run.outputs.stream), FASTPAIR_OK);
+    run_check(&run);
+    run_close(&run);
+    leave(cuda);
 }
 
 static void other_context(void) {
     sample s = make_column();
     fastpair_gpu *gpu = must_open();
-    context_calls c = find_calls(gpu);
-    fp_cu_context other = NULL;
-    device_ok(gpu, c.create(&other, 0, gpu->device));
+    cuda_driver cuda;
+    context_calls c = open_driver(&cuda);
+    void *other = NULL;
+    device_ok(&cuda, c.open(&other, 0, cuda.device));
     check_current(&c, other);
-    whole_flow(&s, &c, gpu, other);
-    foreign_stream(&s, gpu, other);
+    whole_flow(&s, &c, &cuda, other);
+    foreign_stream(&s, gpu, &cuda, other);
     check_current(&c, other);
-    device_ok(gpu, c.destroy(other));
+    device_ok(&cuda, c.close(other));
+    close_driver(&cuda);
     fastpair_gpu_close(gpu);
-    free_sample(&s);
+    sample_close(&s);
 }
 
 typedef struct bare_thread {
     const sample *s;
     const context_calls *c;
-    fastpair_gpu *gpu;
+    const cuda_driver *cuda;
 } bare_thread;
 
 static void *in_thread(void *argument) {
     const bare_thread *t = argument;
-    whole_flow(t->s, t->c, t->gpu, NULL);
+    whole_flow(t->s, t->c, t->cuda, NULL);
     return NULL;
 }
 
@@ -207,39 +247,41 @@ static void *in_thread(void *argument) {
 static void no_context(void) {
     sample s = make_column();
     fastpair_gpu *gpu = must_open();
-    context_calls c = find_calls(gpu);
+    cuda_driver cuda;
+    context_calls c = open_driver(&cuda);
     check_current(&c, NULL);
-    whole_flow(&s, &c, gpu, NULL);
-    bare_thread t = {&s, &c, gpu};
+    whole_flow(&s, &c, &cuda, NULL);
+    bare_thread t = {&s, &c, &cuda};
     pthread_t thread;
     if (pthread_create(&thread, NULL, in_thread, &t)) abort();
     pthread_join(thread, NULL);
+    close_driver(&cuda);
     fastpair_gpu_close(gpu);
-    free_sample(&s);
+    sample_close(&s);
 }
 
 /* A GPU's very first launch is one that is captured: drivers load kernels late. */
 static void capture_first(void) {
     sample s = make_column();
-    fastpair_gpu *gpu = must_open();
-    fp_cu_graph graph = NULL, instance = NULL;
-    job j;
-    CHECK_EQ(fp_gpu_push(gpu, NULL), FASTPAIR_OK);
-    job_open(&j, gpu, &s, NULL);
-    CHECK_EQ(job_upload(&j, j.buffers.stream), FASTPAIR_OK);
-    device_ok(gpu, gpu->driver.stream_wait(j.buffers.stream));
-    device_ok(gpu, gpu->driver.capture_begin(j.buffers.stream, 0 /* the strictest */));
-    CHECK_EQ(job_decode(&j, j.buffers.stream), FASTPAIR_OK);
-    device_ok(gpu, gpu->driver.capture_end(j.buffers.stream, &graph));
-    device_ok(gpu, gpu->driver.graph_instantiate(&instance, graph, 0));
-    device_ok(gpu, gpu->driver.graph_launch(instance, j.buffers.stream));
-    check_output(gpu, j.batch, &s, 1, &j.buffers, 64);
-    gpu->driver.graph_instance_destroy(instance);
-    gpu->driver.graph_destroy(graph);
-    job_free(&j, NULL);
-    fp_gpu_pop(gpu);
-    fastpair_gpu_close(gpu);
-    free_sample(&s);
+    cuda_driver cuda;
+    fastpair_gpu *gpu = open_or_skip(&cuda);
+    cuda_graph graph = NULL, instance = NULL;
+    device_run run;
+    CHECK_EQ(run_open_job(&run, &cuda, gpu, &s, 1, &all_outputs), FASTPAIR_OK);
+    run_allocate(&run);
+    CHECK_EQ(run_upload(&run, NULL, run.outputs.stream), FASTPAIR_OK);
+    device_ok(&cuda, cuda.stream_wait(run.outputs.stream));
+    device_ok(&cuda, cuda.capture_begin(run.outputs.stream, 0 /* the strictest */));
+    CHECK_EQ(run_decode(&run, NULL, run.outputs.stream), FASTPAIR_OK);
+    device_ok(&cuda, cuda.capture_end(run.outputs.stream, &graph));
+    device_ok(&cuda, cuda.graph_instantiate(&instance, graph, 0));
+    device_ok(&cuda, cuda.graph_launch(instance, run.outputs.stream));
+    run_check(&run);
+    device_ok(&cuda, cuda.graph_instance_close(instance));
+    device_ok(&cuda, cuda.graph_close(graph));
+    run_close(&run);
+    close_both(gpu, &cuda);
+    sample_close(&s);
 }
 
 /* ---------------------------------------------------------------- all parts */
@@ -252,7 +294,7 @@ static const struct {
              {"reset_and_idle", reset_and_idle}, {"reset_and_used", reset_and_used},
              {"capture_first", capture_first}};
 
-/* One part in a process of its own: what CUDA keeps for each process must be new. */
+/* One part in a process of its own: what CUDA keeps per process must be new. */
 static void run_part(const char *program, const char *name) {
     fflush(NULL);
     printf("%s\n", name);
@@ -271,7 +313,8 @@ static void run_part(const char *program, const char *name) {
     if (WIFSIGNALED(status)) fprintf(stderr, "  ^ %s: signal %d\n", name, WTERMSIG(status));
 }
 
-/* Why there is no GPU; found out in another process, so that this one never starts the driver. */
+/* Whether there is a GPU; if not, says why. Another process finds out, so that this one never starts the
+ * driver. */
 static int has_gpu(void) {
     fflush(NULL);
     pid_t child = fork();

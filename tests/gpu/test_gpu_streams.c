@@ -1,119 +1,93 @@
-/* test_gpu_streams.c - many streams at once on a real GPU: one column, once on the device, decoded by several threads, each with
- * streams, outputs, tables and status words of its own; different columns side by side; one batch on several streams; a spoilt
- * column beside good ones. Every round is compared byte for byte, and only the spoilt column's own status word may speak. Without a
- * GPU it is skipped. */
+/* test_gpu_streams.c - many streams at once on a real GPU: one column, once on the device, decoded by several
+ * threads, each with streams, outputs, memory and status words of its own; different columns side by side;
+ * one job on several streams; a spoilt column beside good ones. Every round is compared byte for byte, and
+ * only the spoilt column's own status word may speak. Without a GPU it is skipped. */
 #include "device_run.h"
-#include "gpu/batch.h"
 
 #include <pthread.h>
 
 enum { THREADS = 6, STREAMS = 2, CODECS = 3 };
 
-/* A batch of one column with everything it needs. */
-typedef struct lane {
-    const sample *source;
-    fastpair_gpu_batch *batch;
-    fastpair_gpu_batch_info info;
-    device_buffers buffers;
+/* A job of one column with everything it needs. */
+typedef struct track {
+    device_run run;
     int is_spoilt;
-} lane;
+} track;
 
 /* What one thread does, and the first thing that went wrong. */
 typedef struct worker {
-    fastpair_gpu *gpu;
-    lane lanes[STREAMS];
-    int rounds, uploads; /* uploads: again in every round */
+    track tracks[STREAMS];
+    int rounds;
+    /* 1: uploads again in every round. */
+    int uploads;
     pthread_barrier_t *together;
-    uint32_t statuses; /* of a spoilt lane: how many rounds its status word spoke */
+    /* Of a spoilt track: how many rounds its status word spoke. */
+    uint32_t statuses;
     const char *wrong;
     char said[sizeof((fastpair_error *)0)->message];
 } worker;
 
-static lane make_lane(fastpair_gpu *gpu, const sample *source, const uint64_t *image,
-                      int regenerate) {
-    fastpair_error error = {.message = ""};
-    lane l = {.source = source, .info = {.struct_size = sizeof l.info}};
-    const fastpair_column *column = source->column;
-    fastpair_gpu_batch_options options = {
-        .struct_size = sizeof options, .device_images = image, .regenerate_sidecar = regenerate};
-    CHECK_EQ(fastpair_gpu_batch_create(gpu, &column, 1, &options, &l.batch, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_gpu_batch_get_info(l.batch, &l.info, &error), FASTPAIR_OK);
-    CHECK_EQ(l.info.makes_positions, regenerate);
-    l.buffers = make_buffers(gpu, &l.info, 1);
-    CHECK_EQ(fastpair_gpu_batch_upload(l.batch, l.buffers.tables, l.info.device_bytes, 0,
-                                       l.info.chunks, l.buffers.stream, &error),
-             FASTPAIR_OK);
-    device_ok(gpu, gpu->driver.stream_wait(l.buffers.stream));
-    return l;
-}
+static fastpair_gpu *gpu;
+static cuda_driver cuda;
 
-static void free_lane(fastpair_gpu *gpu, lane *l) {
-    free_buffers(gpu, &l->buffers);
-    fastpair_gpu_batch_free(l->batch);
-}
-
-/* Spoils the sidecar of a lane's first chunk, on the device. */
-static void spoil(fastpair_gpu *gpu, lane *l) {
-    const fp_batch_chunk *placed = &l->batch->chunks[0];
-    const fp_section *section = &placed->chunk->sections[FP_SECTION_SIDECAR];
-    device_ok(gpu, gpu->driver.fill(l->buffers.tables + placed->device_offset + section->offset -
-                                        placed->first_section,
-                                    0xff, section->size, l->buffers.stream));
-    device_ok(gpu, gpu->driver.stream_wait(l->buffers.stream));
-    l->is_spoilt = 1;
+static track track_open(const sample *source, const uint64_t *image, int regenerate) {
+    track t = {.is_spoilt = 0};
+    fastpair_gpu_job_options options = all_outputs;
+    options.device_images = image, options.regenerate_positions = regenerate;
+    CHECK_EQ(run_open_job(&t.run, &cuda, gpu, source, 1, &options), FASTPAIR_OK);
+    CHECK_EQ(t.run.info.regenerates_positions, regenerate);
+    run_allocate(&t.run);
+    CHECK_EQ(run_upload(&t.run, NULL, t.run.outputs.stream), FASTPAIR_OK);
+    device_ok(&cuda, cuda.stream_wait(t.run.outputs.stream));
+    return t;
 }
 
 /* ---------------------------------------------------------------- threads */
 
 /* Queues one decode: all chunks in one call, or in two; the upload before it, if asked for. */
-static fastpair_status start(worker *w, lane *l, int round, fastpair_error *error) {
-    const device_buffers *b = &l->buffers;
-    fastpair_gpu_destination to = destination_in(b, l->info.output_bytes);
-    uint64_t first = round % 2 ? l->info.chunks / 2 : 0;
-    fastpair_status status = FASTPAIR_OK;
-    if (w->gpu->driver.fill(b->output, 0xee, l->info.output_bytes, b->stream) ||
-        w->gpu->driver.fill(b->status, 0, 4, b->stream))
-        w->wrong = "filling the output";
-    if (w->uploads)
-        status = fastpair_gpu_batch_upload(l->batch, b->tables, l->info.device_bytes, 0,
-                                           l->info.chunks, b->stream, error);
-    if (!status && first)
-        status = fastpair_gpu_batch_decode(l->batch, 0, first, &to, b->stream, error);
-    if (!status)
-        status = fastpair_gpu_batch_decode(l->batch, first, l->info.chunks - first, &to, b->stream,
-                                           error);
-    return status;
+static fastpair_status start(const worker *w, track *t, int round) {
+    device_run *run = &t->run;
+    cuda_stream stream = run->outputs.stream;
+    uint64_t half = round % 2 ? run->info.chunks / 2 : 0;
+    fastpair_gpu_range first = {0, half}, second = {half, run->info.chunks - half};
+    fastpair_status status =
+        cuda_status(&cuda, outputs_clear(run, &run->outputs), "clearing", &run->error);
+    if (!status && w->uploads) status = run_upload(run, NULL, stream);
+    if (!status && half) status = run_decode(run, &first, stream);
+    return status ? status : run_decode(run, &second, stream);
 }
 
 /* Waits for a decode; what is wrong with it, or NULL. */
-static const char *finish(worker *w, const lane *l) {
-    if (!l->is_spoilt) return compare_output(w->gpu, l->batch, l->source, 1, &l->buffers, 64);
+static const char *finish(worker *w, const track *t) {
+    const fastpair_gpu_output *to = t->run.outputs.to;
+    cuda_stream stream = t->run.outputs.stream;
+    if (!t->is_spoilt) return outputs_compare(&t->run, &t->run.outputs);
     uint32_t word = 0;
-    uint8_t guard[16];
-    const fp_driver *d = &w->gpu->driver;
-    if (d->copy_to_host(&word, l->buffers.status, 4, l->buffers.stream) ||
-        d->copy_to_host(guard, l->buffers.output + l->info.output_bytes, 16, l->buffers.stream) ||
-        d->stream_wait(l->buffers.stream))
+    uint8_t guard[GUARD];
+    if (cuda.copy_to_host(&word, to->status, 4, stream) ||
+        cuda.copy_to_host(guard, to->bytes + to->bytes_capacity, GUARD, stream) ||
+        cuda.stream_wait(stream))
         return "a copy to the host";
     w->statuses += word != 0;
-    for (int i = 0; i < 16; i++)
-        if (guard[i] != 0xee) return "bytes behind the output";
+    if (!guard_holds(guard)) return "bytes after the output";
     return word ? NULL : "the spoilt column's status word";
 }
 
 static void *work(void *argument) {
     worker *w = argument;
-    fastpair_error error = {.message = ""};
-    int entered = fp_gpu_push(w->gpu, &error) == FASTPAIR_OK;
+    void *popped;
+    int entered = cuda.context_push(cuda.context) == 0;
     if (!entered) w->wrong = "entering the context";
     for (int round = 0; round < w->rounds; round++) {
         pthread_barrier_wait(w->together);
         for (int i = 0; i < STREAMS && !w->wrong; i++)
-            if (start(w, &w->lanes[i], round, &error)) w->wrong = "a status";
-        for (int i = 0; i < STREAMS && !w->wrong; i++) w->wrong = finish(w, &w->lanes[i]);
+            if (start(w, &w->tracks[i], round)) {
+                w->wrong = "a status";
+                memcpy(w->said, w->tracks[i].run.error.message, sizeof w->said);
+            }
+        for (int i = 0; i < STREAMS && !w->wrong; i++) w->wrong = finish(w, &w->tracks[i]);
     }
-    memcpy(w->said, error.message, sizeof w->said);
-    if (entered) fp_gpu_pop(w->gpu);
+    if (entered) cuda.context_pop(&popped);
     return NULL;
 }
 
@@ -135,105 +109,100 @@ static void run_workers(worker *workers, const char *what) {
     }
     pthread_barrier_destroy(&together);
     for (int t = 0; t < THREADS; t++)
-        for (int i = 0; i < STREAMS; i++) free_lane(workers[t].gpu, &workers[t].lanes[i]);
+        for (int i = 0; i < STREAMS; i++) run_close(&workers[t].tracks[i].run);
 }
 
 /* ---------------------------------------------------------------- cases */
 
 /* The column's image is on the device once; the threads share it, and the open column. */
-static void shared_column(fastpair_gpu *gpu, const sample *s, int regenerate, int rounds) {
-    worker workers[THREADS] = {{0}};
-    uint64_t image;
-    device_ok(gpu, gpu->driver.allocate(&image, s->image_size));
-    device_ok(gpu, gpu->driver.copy_to_device(image, s->image, s->image_size, NULL));
-    device_ok(gpu, gpu->driver.stream_wait(NULL));
+static void shared_column(const sample *s, int regenerate, int rounds) {
+    worker workers[THREADS] = {{.rounds = 0}};
+    uint64_t image = device_block(&cuda, s->image_size);
+    device_ok(&cuda, cuda.copy_to_device(image, s->image, s->image_size, NULL));
+    device_ok(&cuda, cuda.stream_wait(NULL));
     for (int t = 0; t < THREADS; t++) {
-        workers[t] = (worker){.gpu = gpu, .rounds = rounds};
-        for (int i = 0; i < STREAMS; i++)
-            workers[t].lanes[i] = make_lane(gpu, s, &image, regenerate);
+        workers[t].rounds = rounds;
+        for (int i = 0; i < STREAMS; i++) workers[t].tracks[i] = track_open(s, &image, regenerate);
     }
-    printf("  one column: %s, %llu bytes, %llu chunks%s\n", workers[0].lanes[0].info.kernel,
-           (unsigned long long)workers[0].lanes[0].info.output_bytes,
-           (unsigned long long)workers[0].lanes[0].info.chunks, regenerate ? ", no sidecar" : "");
+    const fastpair_gpu_job_info *info = &workers[0].tracks[0].run.info;
+    printf("  one column: %s, %llu bytes, %llu chunks%s\n", info->kernel,
+           (unsigned long long)info->decoded_bytes, (unsigned long long)info->chunks,
+           regenerate ? ", no sidecar" : "");
     run_workers(workers, "one column");
-    gpu->driver.release(image);
+    device_ok(&cuda, cuda.release(image));
 }
 
-static void different_columns(fastpair_gpu *gpu, const sample *samples, int rounds) {
-    worker workers[THREADS] = {{0}};
+static void different_columns(const sample *samples, int rounds) {
+    worker workers[THREADS] = {{.rounds = 0}};
     for (int t = 0; t < THREADS; t++) {
-        workers[t] = (worker){.gpu = gpu, .rounds = rounds, .uploads = 1};
+        workers[t].rounds = rounds, workers[t].uploads = 1;
         for (int i = 0; i < STREAMS; i++)
-            workers[t].lanes[i] = make_lane(gpu, &samples[(t + i) % CODECS], NULL, 0);
+            workers[t].tracks[i] = track_open(&samples[(t + i) % CODECS], NULL, 0);
     }
     run_workers(workers, "different columns");
 }
 
-/* The first lane of the first thread is spoilt. */
-static void spoilt_column(fastpair_gpu *gpu, const sample *samples, int spoilt, int rounds) {
-    worker workers[THREADS] = {{0}};
+/* The first track of the first thread is spoilt. */
+static void spoilt_column(const sample *samples, int spoilt, int rounds) {
+    worker workers[THREADS] = {{.rounds = 0}};
     for (int t = 0; t < THREADS; t++) {
-        workers[t] = (worker){.gpu = gpu, .rounds = rounds};
+        workers[t].rounds = rounds;
         for (int i = 0; i < STREAMS; i++)
-            workers[t].lanes[i] =
-                make_lane(gpu, &samples[t + i ? (t + i) % CODECS : spoilt], NULL, 0);
+            workers[t].tracks[i] = track_open(&samples[t + i ? (t + i) % CODECS : spoilt], NULL, 0);
     }
-    spoil(gpu, &workers[0].lanes[0]);
+    track *bad = &workers[0].tracks[0];
+    run_spoil(&bad->run, 0, FP_SECTION_SIDECAR, 0xff);
+    device_ok(&cuda, cuda.stream_wait(bad->run.outputs.stream));
+    bad->is_spoilt = 1;
     run_workers(workers, "a spoilt column");
     CHECK_EQ(workers[0].statuses, rounds);
 }
 
-/* One thread, one batch, several streams and outputs, all queued before the first is waited for. */
-static void one_batch(fastpair_gpu *gpu, const sample *s, int rounds) {
-    lane l = make_lane(gpu, s, NULL, 0);
-    fastpair_error error = {.message = ""};
-    device_buffers other[THREADS];
-    for (int i = 0; i < THREADS; i++) other[i] = make_buffers(gpu, &l.info, 1);
+/* One thread, one job, several streams and outputs, all queued before the first is waited for. */
+static void one_job(const sample *s, int rounds) {
+    track t = track_open(s, NULL, 0);
+    device_outputs other[THREADS];
+    for (int i = 0; i < THREADS; i++) other[i] = outputs_open(&t.run);
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < THREADS; i++) {
-            fastpair_gpu_destination to = destination_in(&other[i], l.info.output_bytes);
-            device_ok(
-                gpu, gpu->driver.fill(other[i].output, 0xee, l.info.output_bytes, other[i].stream));
-            CHECK_EQ(
-                fastpair_gpu_batch_decode(l.batch, 0, l.info.chunks, &to, other[i].stream, &error),
-                FASTPAIR_OK);
+            device_ok(&cuda, outputs_clear(&t.run, &other[i]));
+            CHECK_EQ(fastpair_gpu_job_decode(t.run.job, other[i].to, NULL, other[i].stream,
+                                             &t.run.error),
+                     FASTPAIR_OK);
         }
-        for (int i = 0; i < THREADS; i++) check_output(gpu, l.batch, s, 1, &other[i], 64);
+        for (int i = 0; i < THREADS; i++) CHECK(outputs_compare(&t.run, &other[i]) == NULL);
     }
-    for (int i = 0; i < THREADS; i++) free_buffers(gpu, &other[i]);
-    free_lane(gpu, &l);
+    for (int i = 0; i < THREADS; i++) outputs_close(&t.run, &other[i]);
+    run_close(&t.run);
 }
 
 int main(void) {
-    fastpair_gpu *gpu = open_or_skip();
+    gpu = open_or_skip(&cuda);
     int is_small = getenv("FASTPAIR_TEST_SMALL") != NULL;
     uint64_t bytes = is_small ? 12000 : 3000000;
     int rounds = is_small ? 2 : 20, few = is_small ? 1 : 6;
+    /* With a hot part most codes are in shared memory, the others are fetched. */
     const fastpair_compress_options codecs[CODECS] = {
-        {.struct_size = sizeof codecs[0], .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12},
-        {.struct_size = sizeof codecs[0],
-         .codec = FASTPAIR_CODEC_ONPAIR,
-         .code_bits = 16,
-         .hot_codes = 3000}, /* most codes are in shared memory, the others are fetched */
-        {.struct_size = sizeof codecs[0], .codec = FASTPAIR_CODEC_FSST12},
-    };
+        {.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12},
+        {.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 16, .expert = EXPERT(.hot_codes = 3000)},
+        {.codec = FASTPAIR_CODEC_FSST12}};
     sample samples[CODECS];
     for (int i = 0; i < CODECS; i++) {
         fastpair_compress_options options = codecs[i];
         uint64_t size = i == 1 ? 8 * bytes : bytes; /* as many as 16 bits take */
+        options.struct_size = sizeof options;
         options.chunk_bytes = size / 5;
-        samples[i] = make_sample(i / 2, size, &options);
+        samples[i] = sample_open(i == 2 ? PS_COMMENT : L_COMMENT, size, &options);
     }
     for (int i = 0; i < CODECS; i++) {
-        shared_column(gpu, &samples[i], 0, i == 1 ? few : rounds);
-        shared_column(gpu, &samples[i], 1, few); /* positions of each batch's own */
-        one_batch(gpu, &samples[i], few);
-        spoilt_column(gpu, samples, i, few);
+        shared_column(&samples[i], 0, i == 1 ? few : rounds);
+        shared_column(&samples[i], 1, few); /* positions of each job's own */
+        one_job(&samples[i], few);
+        spoilt_column(samples, i, few);
     }
-    different_columns(gpu, samples, few);
+    different_columns(samples, few);
     CHECK(is_small || samples[1].column->dictionaries[0].dict.hot_slots > 0);
-    for (int i = 0; i < CODECS; i++) free_sample(&samples[i]);
-    fp_gpu_pop(gpu);
-    fastpair_gpu_close(gpu);
+    for (int i = 0; i < CODECS; i++) sample_close(&samples[i]);
+    close_both(gpu, &cuda);
     return check_done();
 }

@@ -269,7 +269,7 @@ static int coded_bytes(reading *r, uint64_t at, const uint8_t *codes, const uint
 }
 
 /* Row lengths and validity: appends the chunk's rows to the column. `base` is where the chunk's
- * bytes begin. */
+ * bytes begin. (Seven parameters: the chunk's sections, as the decoder has them at hand.) */
 static int row_lengths(reading *r, uint64_t at, const uint8_t *lengths, uint64_t size,
                        const uint8_t *validity, uint64_t base, const uint8_t *boundary) {
     const uint8_t *h = r->data + at;

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* One struct for all that a file says, in the order of docs/format.md: tests compare it field by
+ * field with fastpair_column_info. */
 typedef struct oracle_column {
     /* the rows: row i is bytes[offsets[i] .. offsets[i + 1]), valid[i] is 1 or 0 */
     uint64_t rows;

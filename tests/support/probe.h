@@ -44,9 +44,8 @@ static inline void probe_decode(const fastpair_column *column, uint64_t image_si
         if (size > PROBE_LARGEST) continue;
         guard bytes = guard_make(size), offsets = guard_make((count + 1) * 8),
               validity = guard_make((count + 7) / 8);
-        fastpair_destination to = {bytes.data, size, offsets.data, 64, validity.data, 0};
-        status =
-            fastpair_column_decode(column, first, count, &to, 1 + (uint32_t)attempt % 2, &error);
+        fastpair_destination to = to_memory(bytes.data, size, offsets.data, 64, validity.data);
+        status = decode_with(1 + (uint32_t)attempt % 2, column, first, count, &to, &error);
         if (status != FASTPAIR_OK && status != FASTPAIR_ERROR_BUFFER_TOO_SMALL)
             probe_error(status, &error, image_size);
         CHECK(guard_free(&bytes) && guard_free(&offsets) && guard_free(&validity));
@@ -71,8 +70,8 @@ static inline void probe_decode(const fastpair_column *column, uint64_t image_si
     if (rows && fastpair_column_listed_size(column, listed, 6, &size, &error) == FASTPAIR_OK &&
         size <= PROBE_LARGEST) {
         guard bytes = guard_make(size), offsets = guard_make(7 * 4);
-        fastpair_destination to = {bytes.data, size, offsets.data, 32, NULL, 0};
-        fastpair_column_decode_listed(column, listed, 6, &to, 1, &error);
+        fastpair_destination to = to_memory(bytes.data, size, offsets.data, 32, NULL);
+        decode_listed_with(1, column, listed, 6, &to, &error);
         CHECK(guard_free(&bytes) && guard_free(&offsets));
     }
 }
@@ -86,13 +85,13 @@ static inline int probe_reader(const uint8_t *image, uint64_t size, const shape 
     fastpair_open_options options = {.struct_size = sizeof options, .allocator = *hooks};
     fastpair_reader *reader = NULL;
     fastpair_error error;
-    fastpair_status status = fastpair_reader_open(&source, &options, 2, &reader, &error);
+    fastpair_status status = reader_open_with(2, &source, &options, &reader, &error);
     uint64_t row = 0, same = 1;
     for (int at_end = 0; status == FASTPAIR_OK && !at_end;) {
-        fastpair_rows got;
+        fastpair_rows got = {.struct_size = sizeof got};
         status = fastpair_reader_next(reader, &got, &at_end, &error);
         for (uint64_t i = 0; status == FASTPAIR_OK && i < got.rows; i++, row++) {
-            uint64_t start = got.offsets[i], length = got.offsets[i + 1] - start,
+            uint64_t start = fp_row_start(&got, i), length = fp_row_start(&got, i + 1) - start,
                      bit = got.validity_bit_offset + i;
             if (!s) continue;
             same &= row < s->rows.rows && length == s->out_offsets[row + 1] - s->out_offsets[row];
@@ -133,7 +132,7 @@ static inline void probe(const char *what, const uint8_t *image, uint64_t size, 
         CHECK_EQ(fastpair_column_get_info(column, &info, &error), FASTPAIR_OK);
         CHECK(info.decoded_bytes <= 128 * size && info.rows <= 16 * size); /* SECURITY.md */
         probe_decode(column, size, info.rows, random);
-        status = fastpair_column_validate(column, 1, &error);
+        status = validate_with(1, column, &error);
         accepted = status == FASTPAIR_OK;
         if (accepted && s && truth != PROBE_REFUSE) {
             verify_effort effort = {1, 2, 1, 0, *random};

@@ -227,8 +227,12 @@ static void settle(shape *s, const uint8_t *bytes, const uint64_t *ends, uint64_
         }
     }
     s->out_offsets[rows] = s->out_size;
-    s->rows =
-        (fastpair_rows){rows, s->bytes, s->offsets, s->validity, valid ? options->bit_offset : 0};
+    s->rows = (fastpair_rows){.struct_size = sizeof(fastpair_rows),
+                              .rows = rows,
+                              .bytes = s->bytes,
+                              .offsets = s->offsets,
+                              .validity = s->validity,
+                              .validity_bit_offset = valid ? options->bit_offset : 0};
     if (rows == 0) s->rows.bytes = NULL, s->rows.offsets = NULL;
 }
 
@@ -268,7 +272,7 @@ void shape_free(shape *s) {
 fastpair_rows shape_slice(const shape *s, uint64_t first, uint64_t count) {
     fastpair_rows view = s->rows;
     view.rows = count;
-    if (view.offsets) view.offsets += first;
+    if (view.offsets) view.offsets = (const uint64_t *)view.offsets + first;
     view.validity_bit_offset += first;
     return view;
 }

@@ -6,6 +6,7 @@
 #ifndef FP_TESTS_TRUTH_H
 #define FP_TESTS_TRUTH_H
 
+#include "calls.h"
 #include "check.h"
 #include "fastpair.h"
 #include "forge.h"
@@ -74,9 +75,9 @@ static inline fastpair_status stream(drip *from, const truth *t, uint32_t thread
     uint64_t row = 0, wrong = 0;
     int at_end = 0, has = -1, final = -1;
     uint8_t separator = 9;
-    fastpair_status status = fastpair_reader_open(&source, &options, threads, &reader, error);
+    fastpair_status status = reader_open_with(threads, &source, &options, &reader, error);
     while (status == FASTPAIR_OK && !at_end) {
-        fastpair_rows got;
+        fastpair_rows got = {.struct_size = sizeof got};
         CHECK_EQ(fastpair_reader_get_framing(reader, &has, &separator, &final, NULL), FASTPAIR_OK);
         if (has) CHECK(separator == '\n' && final == 1);
         status = fastpair_reader_next(reader, &got, &at_end, error);
@@ -91,13 +92,14 @@ static inline fastpair_status stream(drip *from, const truth *t, uint32_t thread
         for (uint64_t i = 0; i < got.rows && t; i++, row++) {
             uint64_t start = t->offsets[row], length = t->offsets[row + 1] - start,
                      bit = got.validity_bit_offset + i;
-            wrong += got.offsets[i + 1] - got.offsets[i] != length ||
-                     (length && memcmp(got.bytes + got.offsets[i], t->bytes + start, length)) ||
-                     (got.validity ? got.validity[bit / 8] >> (bit % 8) & 1 : 1) != t->valid[row];
+            wrong +=
+                fp_row_start(&got, i + 1) - fp_row_start(&got, i) != length ||
+                (length && memcmp(got.bytes + fp_row_start(&got, i), t->bytes + start, length)) ||
+                (got.validity ? got.validity[bit / 8] >> (bit % 8) & 1 : 1) != t->valid[row];
         }
     }
     if (status == FASTPAIR_OK) {
-        fastpair_rows got;
+        fastpair_rows got = {.struct_size = sizeof got};
         CHECK_EQ(fastpair_reader_next(reader, &got, &at_end, NULL), FASTPAIR_OK);
         CHECK(at_end == 1 && got.rows == 0);
     }

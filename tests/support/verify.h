@@ -7,6 +7,7 @@
 #ifndef FP_TESTS_VERIFY_H
 #define FP_TESTS_VERIFY_H
 
+#include "calls.h"
 #include "check.h"
 #include "fastpair.h"
 #include "guard.h"
@@ -54,8 +55,8 @@ static inline int verify_valid(const shape *s, uint64_t row) {
     return s->out_validity[row / 8] >> (row % 8) & 1;
 }
 
-/* Decoded offsets and validity against the shape; row i of the destination is row of(i) of the
- * shape. */
+/* Decoded offsets and validity against the shape; row i of the destination is row listed[i] of the
+ * shape, or row first + i. (Nine parameters: all that one decode call can be asked and can give.) */
 static inline void verify_rows(const shape *s, const uint64_t *listed, uint64_t first,
                                uint64_t count, const void *bytes, const void *offsets,
                                uint32_t offset_bits, const uint8_t *validity, uint64_t nulls) {
@@ -77,7 +78,8 @@ static inline void verify_rows(const shape *s, const uint64_t *listed, uint64_t 
     CHECK_EQ(nulls, nulls_expected);
 }
 
-/* Decodes a range (listed NULL) or listed rows into guarded buffers and compares. */
+/* Decodes a range (listed NULL) or listed rows into guarded buffers and compares. (Eight parameters:
+ * all that one decode call can be asked.) */
 static inline void verify_decode(const fastpair_column *column, const shape *s,
                                  const uint64_t *listed, uint64_t first, uint64_t count,
                                  uint32_t offset_bits, int with_validity, uint32_t threads) {
@@ -94,11 +96,12 @@ static inline void verify_decode(const fastpair_column *column, const shape *s,
     if (size != expected) return;
     guard bytes = guard_make(size), offsets = guard_make((count + 1) * (offset_bits / 8));
     guard validity = guard_make((count + 7) / 8);
-    fastpair_destination to = {.bytes = bytes.data, .bytes_capacity = size, .nulls = UINT64_MAX};
+    fastpair_destination to = {
+        .struct_size = sizeof to, .bytes = bytes.data, .bytes_capacity = size, .nulls = UINT64_MAX};
     if (offset_bits) to.offsets = offsets.data, to.offset_bits = offset_bits;
     if (with_validity) to.validity = validity.data;
-    status = listed ? fastpair_column_decode_listed(column, listed, count, &to, threads, &error)
-                    : fastpair_column_decode(column, first, count, &to, threads, &error);
+    status = listed ? decode_listed_with(threads, column, listed, count, &to, &error)
+                    : decode_with(threads, column, first, count, &to, &error);
     if (verify_ok(status, &error, "decode"))
         verify_rows(s, listed, first, count, bytes.data, offsets.data, offset_bits, to.validity,
                     to.nulls);
@@ -158,12 +161,12 @@ static inline void verify_reader(const uint8_t *image, uint64_t size, const shap
     fastpair_source source = {verify_read, &from};
     fastpair_reader *reader = NULL;
     fastpair_error error;
-    if (!verify_ok(fastpair_reader_open(&source, NULL, threads, &reader, &error), &error,
+    if (!verify_ok(reader_open_with(threads, &source, NULL, &reader, &error), &error,
                    "reader_open"))
         return;
     uint64_t row = 0, wrong = 0;
     for (;;) {
-        fastpair_rows got;
+        fastpair_rows got = {.struct_size = sizeof got};
         int at_end = -1;
         if (!verify_ok(fastpair_reader_next(reader, &got, &at_end, &error), &error, "reader_next"))
             break;
@@ -175,7 +178,7 @@ static inline void verify_reader(const uint8_t *image, uint64_t size, const shap
         CHECK(got.rows <= s->rows.rows - row);
         if (got.rows == 0 || got.rows > s->rows.rows - row) break;
         for (uint64_t i = 0; i < got.rows; i++, row++) {
-            uint64_t start = got.offsets[i], length = got.offsets[i + 1] - start,
+            uint64_t start = fp_row_start(&got, i), length = fp_row_start(&got, i + 1) - start,
                      bit = got.validity_bit_offset + i;
             int valid = got.validity ? got.validity[bit / 8] >> (bit % 8) & 1 : 1;
             wrong += valid != verify_valid(s, row);
@@ -261,8 +264,8 @@ static inline void verify_column(const fastpair_column *column, const shape *s,
     fastpair_error error;
     verify_decode(column, s, NULL, 0, rows, 32, 1, 1);
     verify_decode(column, s, NULL, 0, rows, 64, 0, 1 + (uint32_t)verify_below(effort, 4));
-    verify_ok(fastpair_column_validate(column, 1 + (uint32_t)verify_below(effort, 4), &error),
-              &error, "validate");
+    verify_ok(validate_with(1 + (uint32_t)verify_below(effort, 4), column, &error), &error,
+              "validate");
     for (uint32_t i = 0; i < effort->ranges; i++) {
         uint64_t first = verify_below(effort, rows + 1), most = rows - first;
         if (i % 2 && most > 600) most = 600; /* short ranges as well as long ones */

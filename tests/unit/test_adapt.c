@@ -1,9 +1,10 @@
-/* test_adapt.c - which dictionary a stream's chunks get: data that comes back, small chunks and large ones, more kinds of data
- * than dictionaries are kept, the same file for any number of threads and any split of appends. */
+/* test_adapt.c - which dictionary a stream's chunks get: data that comes back, small chunks and
+ * large ones, more kinds of data than dictionaries are kept, the same file for any number of
+ * threads and any split of appends. */
 #include "forge.h"
 #include "verify.h"
 
-/* One column of several parts, one behind the other. */
+/* One column of several parts, one after the other. */
 static shape join(const shape_kind *kinds, uint32_t parts, uint64_t part_bytes, uint64_t seed) {
     shape joined, part;
     uint64_t size = 0, rows = 0;
@@ -65,14 +66,17 @@ static const struct {
 #define CODECS (sizeof codecs / sizeof codecs[0])
 
 static fastpair_compress_options options_of(size_t codec, uint64_t chunk_bytes) {
+    static const fastpair_expert_options small_sample = {.struct_size = sizeof small_sample,
+                                                         .sample_bytes = 512u << 10};
     return (fastpair_compress_options){.struct_size = sizeof(fastpair_compress_options),
                                        .codec = codecs[codec].codec,
                                        .code_bits = codecs[codec].bits,
                                        .chunk_bytes = chunk_bytes,
-                                       .sample_bytes = 512u << 10};
+                                       .expert = &small_sample};
 }
 
-/* A B A B A B: the second A is coded with the first one's dictionary, and so on, whatever the chunks and threads. */
+/* A B A B A B: the second A is coded with the first one's dictionary, and so on, whatever the
+ * chunks and threads. */
 static void alternating(uint64_t seed) {
     static const shape_kind kinds[] = {SHAPE_WORDS, SHAPE_URLS,  SHAPE_WORDS,
                                        SHAPE_URLS,  SHAPE_WORDS, SHAPE_URLS};
@@ -95,7 +99,8 @@ static void alternating(uint64_t seed) {
     shape_free(&s);
 }
 
-/* More kinds of data than dictionaries are kept, twice: some are forgotten and made again; all rows come back. */
+/* More kinds of data than dictionaries are kept, twice: some are forgotten and made again; all rows
+ * come back. */
 static void many_kinds(uint64_t seed) {
     static const shape_kind round[] = {SHAPE_WORDS,        SHAPE_URLS,        SHAPE_LOG_LINES,
                                        SHAPE_UTF8,         SHAPE_FOUR_VALUES, SHAPE_INTEGERS,
@@ -154,9 +159,9 @@ static void tiny_rows(void) {
     uint8_t *bytes = malloc(rows / 4 + 1);
     for (uint64_t row = 0; row <= rows; row++) offsets[row] = row / 4;
     for (uint64_t i = 0; i <= rows / 4; i++) bytes[i] = (uint8_t)('a' + i % 3);
-    shape s = {.rows = {.rows = rows, .bytes = bytes, .offsets = offsets}};
+    shape s = {.rows = view_rows(rows, bytes, offsets)};
     fastpair_compress_options options = options_of(0, 0);
-    options.sample_bytes = 0;
+    options.expert = NULL;
     forge_bytes image = write_column(&s, &options, 0);
     CHECK_EQ(info_of(image).rows, rows);
     options.threads = 3;

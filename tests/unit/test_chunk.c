@@ -47,7 +47,8 @@ static fp_chunk stored_chunk(uint32_t alignment) {
 
 static fastpair_status read_header(const uint8_t *header, uint32_t alignment, fp_chunk *chunk,
                                    fastpair_error *error) {
-    return fp_chunk_read_header(header, 8192, alignment, code_bits, 3, chunk, error);
+    return fp_chunk_read_header(header, 8192, &(fp_chunk_context){alignment, code_bits, 3}, chunk,
+                                error);
 }
 
 static void same(const fp_chunk *a, const fp_chunk *b) {

@@ -29,13 +29,15 @@ static uint32_t all_settings(setting *out) {
 #define MOST_SETTINGS 32
 
 static void describe(char *text, size_t size, const shape *s, const fastpair_compress_options *o) {
+    fastpair_expert_options none = {0};
+    const fastpair_expert_options *x = o->expert ? o->expert : &none;
     snprintf(text, size,
              "%s | %s goal %d bits %u token %u seed %llu sample %llu chunk %llu batch %u align %u "
              "hot %u "
              "threads %u%s",
              s->name, codec_names[o->codec], (int)o->goal, o->code_bits, o->max_token,
-             (unsigned long long)o->seed, (unsigned long long)o->sample_bytes,
-             (unsigned long long)o->chunk_bytes, o->batch_codes, o->section_alignment, o->hot_codes,
+             (unsigned long long)x->seed, (unsigned long long)x->sample_bytes,
+             (unsigned long long)o->chunk_bytes, x->batch_codes, x->section_alignment, x->hot_codes,
              o->threads, o->dictionary ? " own dictionary" : "");
 }
 
@@ -62,8 +64,9 @@ static void round_trip(const shape *s, const fastpair_compress_options *options,
                 CHECK_EQ(info.codec, options->codec);
             if (info.chunks > info.stored_chunks)
                 CHECK(info.largest_batch > 0 &&
-                      info.largest_batch <=
-                          16u * (options->batch_codes ? options->batch_codes : 256));
+                      info.largest_batch <= 16u * (options->expert && options->expert->batch_codes
+                                                       ? options->expert->batch_codes
+                                                       : 256));
             /* Incompressible columns are stored: headers and lengths are all they cost. */
             CHECK(info.code_bytes + info.dictionary_bytes + info.sidecar_bytes <=
                       info.decoded_bytes + 4096 * (info.chunks + 1) ||
@@ -108,21 +111,25 @@ static void every_shape_and_codec(uint64_t seed) {
         __VA_ARGS__}[check_random(random) %                                                        \
                      (sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))])
 
-static fastpair_compress_options random_options(uint64_t *random, uint64_t bytes) {
+/* *expert belongs to the caller, as the options point to it. */
+static fastpair_compress_options random_options(uint64_t *random, uint64_t bytes,
+                                                fastpair_expert_options *expert) {
     setting settings[MOST_SETTINGS];
     uint32_t count = all_settings(settings);
     setting chosen = settings[check_random(random) % count];
     fastpair_compress_options o = {.struct_size = sizeof o};
     o.codec = chosen.codec, o.goal = chosen.goal, o.code_bits = chosen.code_bits,
     o.max_token = chosen.max_token;
-    o.seed = PICK(random, 0, 1, 12345, UINT64_MAX);
-    o.sample_bytes = PICK(random, 0, 0, 1, 1000, 50000);
+    *expert = (fastpair_expert_options){.struct_size = sizeof *expert};
+    o.expert = expert;
+    expert->seed = PICK(random, 0, 1, 12345, UINT64_MAX);
+    expert->sample_bytes = PICK(random, 0, 0, 1, 1000, 50000);
     o.chunk_bytes = PICK(random, 0, bytes / 2 + 1, bytes / 7 + 1, 4000, 1u << 30);
     if (bytes < 5000 && check_random(random) % 4 == 0)
         o.chunk_bytes = 1 + check_random(random) % 30;
-    o.batch_codes = (uint32_t)PICK(random, 0, 32, 64, 96, 160, 256, 512, 992, 1024);
-    o.section_alignment = (uint32_t)PICK(random, 0, 64, 4096);
-    o.hot_codes = (uint32_t)PICK(random, 0, 0, 1, 64, 700, 4096, 65536);
+    expert->batch_codes = (uint32_t)PICK(random, 0, 32, 64, 96, 160, 256, 512, 992, 1024);
+    expert->section_alignment = (uint32_t)PICK(random, 0, 64, 4096);
+    expert->hot_codes = (uint32_t)PICK(random, 0, 0, 1, 64, 700, 4096, 65536);
     o.threads = (uint32_t)PICK(random, 0, 1, 2, 3, 4);
     return o;
 }
@@ -139,7 +146,8 @@ static void random_trips(uint64_t seed, uint32_t times, uint64_t most_bytes) {
         form.validity_always = check_random(&random) % 4 == 0;
         shape s;
         shape_make(&s, (shape_kind)(check_random(&random) % SHAPE_KINDS), seed + i, &form);
-        fastpair_compress_options options = random_options(&random, bytes);
+        fastpair_expert_options expert;
+        fastpair_compress_options options = random_options(&random, bytes, &expert);
         verify_effort effort = {4, 4, 3, i % 3 == 0, random};
         round_trip(&s, &options, &effort);
         shape_free(&s);
@@ -150,7 +158,8 @@ static void random_trips(uint64_t seed, uint32_t times, uint64_t most_bytes) {
 static void own_dictionaries(uint64_t seed, uint32_t times) {
     for (uint32_t i = 0; i < times; i++) {
         uint64_t random = seed * 31337 + i;
-        fastpair_compress_options train = random_options(&random, 20000);
+        fastpair_expert_options expert;
+        fastpair_compress_options train = random_options(&random, 20000, &expert);
         if (train.codec == FASTPAIR_CODEC_STORED) train.codec = FASTPAIR_CODEC_ONPAIR;
         shape lesson, s;
         shape_make(&lesson, (shape_kind)(check_random(&random) % SHAPE_KINDS), seed + i,
@@ -164,13 +173,13 @@ static void own_dictionaries(uint64_t seed, uint32_t times) {
         uint64_t size = 0;
         if (verify_ok(fastpair_dictionary_train(&lesson.rows, &train, &dictionary, &error), &error,
                       lesson.name) &&
-            verify_ok(fastpair_dictionary_export(dictionary, &data, &size, &error), &error,
-                      "export") &&
-            verify_ok(fastpair_dictionary_import(data, size, NULL, &copy, &error), &error,
+            verify_ok(export_dictionary(dictionary, &data, &size, &error), &error, "export") &&
+            verify_ok(fastpair_dictionary_open(data, size, NULL, &copy, &error), &error,
                       "import")) {
             fastpair_compress_options options = {.struct_size = sizeof options,
                                                  .threads = 1 + i % 3};
-            options.batch_codes = train.batch_codes, options.chunk_bytes = train.chunk_bytes;
+            options.expert = EXPERT(.batch_codes = expert.batch_codes);
+            options.chunk_bytes = train.chunk_bytes;
             uint8_t *image[2] = {NULL, NULL}, *again = NULL;
             uint64_t image_size[2] = {0, 0}, again_size = 0;
             for (int k = 0; k < 2; k++) {
@@ -183,14 +192,12 @@ static void own_dictionaries(uint64_t seed, uint32_t times) {
             CHECK_EQ(image_size[0], image_size[1]);
             CHECK(image_size[0] == image_size[1] && image[0] && image[1] &&
                   !memcmp(image[0], image[1], image_size[0]));
-            verify_ok(fastpair_dictionary_export(copy, &again, &again_size, &error), &error,
-                      "export again");
+            verify_ok(export_dictionary(copy, &again, &again_size, &error), &error, "export again");
             CHECK(again_size == size && again && !memcmp(again, data, size));
-            fastpair_free(NULL, image[0]), fastpair_free(NULL, image[1]),
-                fastpair_free(NULL, again);
+            fastpair_free(NULL, image[0]), fastpair_free(NULL, image[1]), free(again);
         }
-        fastpair_free(NULL, data);
-        fastpair_dictionary_free(dictionary), fastpair_dictionary_free(copy);
+        free(data);
+        fastpair_dictionary_close(dictionary), fastpair_dictionary_close(copy);
         shape_free(&lesson), shape_free(&s);
     }
 }

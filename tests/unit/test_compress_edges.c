@@ -222,7 +222,7 @@ static void beyond_4_gib(void) {
     CHECK_EQ(info.rows, pieces * s.rows.rows);
     CHECK_EQ(info.decoded_bytes, pieces * s.out_size);
     CHECK(info.decoded_bytes > 1ull << 32);
-    verify_ok(fastpair_column_validate(column, 2, &error), &error, "validate");
+    verify_ok(validate_with(2, column, &error), &error, "validate");
     uint64_t row = info.rows - 12345, inner = row % s.rows.rows, size = 0;
     uint8_t bytes[64];
     verify_ok(fastpair_column_decode_row(column, row, bytes, sizeof bytes, &size, NULL, &error),
@@ -231,12 +231,11 @@ static void beyond_4_gib(void) {
     CHECK(!memcmp(bytes, s.out_bytes + s.out_offsets[inner], size));
     /* 32-bit offsets cannot hold it, and that is said before anything is written. */
     uint32_t dummy;
-    fastpair_destination to = {bytes, info.decoded_bytes, &dummy, 32, NULL, 0};
-    CHECK_EQ(fastpair_column_decode(column, 0, info.rows, &to, 2, &error), FASTPAIR_ERROR_LIMIT);
+    fastpair_destination to = to_memory(bytes, info.decoded_bytes, &dummy, 32, NULL);
+    CHECK_EQ(decode_with(2, column, 0, info.rows, &to, &error), FASTPAIR_ERROR_LIMIT);
     uint8_t *all = malloc(info.decoded_bytes);
-    to = (fastpair_destination){all, info.decoded_bytes, NULL, 0, NULL, 0};
-    if (all && verify_ok(fastpair_column_decode(column, 0, info.rows, &to, 2, &error), &error,
-                         "decode all"))
+    to = to_memory(all, info.decoded_bytes, NULL, 0, NULL);
+    if (all && verify_ok(decode_with(2, column, 0, info.rows, &to, &error), &error, "decode all"))
         for (uint64_t i = 0; i < pieces; i++)
             CHECK(!memcmp(all + i * s.out_size, s.out_bytes, s.out_size));
     free(all), free(image.data);

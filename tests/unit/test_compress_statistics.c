@@ -1,9 +1,10 @@
 /* test_compress_statistics.c - how well the codecs do on TPC-H columns, against the figures they must reach.
  *
- * Columns come from bench/tpch.c. With FASTPAIR_TEST_FULL=1 they have 128 MB and the bars are within 2 % of the table
- * below (codes in use may be 3 % lower at 12 bits, where length classes of whole groups cost some); otherwise they are
- * smaller, and each line says by how much its bar is wider, where a smaller column has less to learn from. All figures
- * are those of fastpair_column_get_info. */
+ * Columns come from bench/tpch.c. With FASTPAIR_TEST_FULL=1 they have 128 MB and the bars are
+ * within 2 % of the table below (codes in use may be 3 % lower at 12 bits, where length classes of
+ * whole groups cost some); otherwise they are smaller, and each line says by how much its bar is
+ * wider, where a smaller column has less to learn from. All figures are those of
+ * fastpair_column_get_info. */
 #include "tpch.h"
 #include "verify.h"
 
@@ -11,10 +12,10 @@ typedef struct bar {
     fp_tpch_column column;
     fastpair_codec codec;
     uint32_t bits;
-    double in_use, bytes_per_code,
-        short_share; /* trained on 128 MB; in_use 0: not checked; share of codes <= 8 bytes, or -1 */
-    double slack_in_use, slack_bytes,
-        slack_share; /* for the smaller column: how far, as a part, it may stay below, and the share be off */
+    /* Trained on 128 MB. in_use 0: not checked. short_share: of codes of at most 8 bytes, or -1. */
+    double in_use, bytes_per_code, short_share;
+    /* For the smaller column: the part by which it may stay below, or by which the share may be off. */
+    double slack_in_use, slack_bytes, slack_share;
 } bar;
 
 static const bar bars[] = {
@@ -44,15 +45,15 @@ static rows_of_column generate(fp_tpch_column column, uint64_t size, uint64_t se
     rows_of_column made = {.bytes = malloc(size + FP_TPCH_MAX_ROW),
                            .offsets = malloc((size / 4 + 2) * 8)};
     fp_tpch_gen generator;
-    if (!made.bytes || !made.offsets || fp_tpch_init(&generator, seed, column)) abort();
+    if (!made.bytes || !made.offsets || fp_tpch_open(&generator, seed, column)) abort();
     uint64_t at = 0, rows = 0;
     made.offsets[0] = 0;
     while (at < size) {
         at += fp_tpch_next(&generator, (char *)made.bytes + at);
         made.offsets[++rows] = at;
     }
-    fp_tpch_destroy(&generator);
-    made.rows = (fastpair_rows){rows, made.bytes, made.offsets, NULL, 0};
+    fp_tpch_close(&generator);
+    made.rows = view_rows(rows, made.bytes, made.offsets);
     return made;
 }
 

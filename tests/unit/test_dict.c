@@ -1,7 +1,7 @@
 /* test_dict.c - numbering: which tokens are in the hot part of a large dictionary, and that runs lie where files have
  * them. */
 #include "check.h"
-#include "dict.h"
+#include "number.h"
 
 #define KIB 1024u
 
@@ -13,8 +13,8 @@ static uint32_t code_of_id[FP_MAX_TOKENS];
 
 /* The single bytes and tokens of any length, up to `count`; each occurs `least` to `most` times. */
 static void make_tokens(uint32_t count, uint32_t max_token, uint64_t least, uint64_t most) {
-    fp_tokens_free(&tokens, &allocator);
-    if (fp_tokens_create(&tokens, max_token, &allocator, NULL)) abort();
+    fp_tokens_close(&tokens, &allocator);
+    if (fp_tokens_open(&tokens, max_token, &allocator, NULL)) abort();
     while (tokens.count < count) {
         uint8_t bytes[16];
         uint64_t first = check_random(&random_state), second = check_random(&random_state);
@@ -35,9 +35,12 @@ static uint64_t near_bytes(uint32_t id) {
 static uint64_t number(uint32_t hot_codes, fp_dict *dict) {
     uint64_t bytes = 0;
     uint32_t seen = 0;
-    if (fp_dict_order(&tokens, counts, 0, hot_codes, FASTPAIR_CODEC_ONPAIR, 0, &allocator, dict,
-                      code_of_id, NULL))
-        abort();
+    fp_number_input input = {.tokens = &tokens,
+                             .counts = counts,
+                             .coverage = FP_COVER_ALL,
+                             .hot_codes = hot_codes,
+                             .codec = FASTPAIR_CODEC_ONPAIR};
+    if (fp_number_tokens(&input, &allocator, dict, code_of_id, NULL)) abort();
     CHECK_EQ(dict->tokens, tokens.count);
     CHECK(dict->code_slots <= 1u << dict->code_bits);
     for (uint32_t r = 0; r < dict->run_count; r++) {
@@ -74,7 +77,7 @@ static void check_hot(uint64_t expected) {
     uint64_t bytes = number(0, &dict);
     CHECK(bytes <= expected && bytes + tokens.max_token > expected);
     check_density(&dict);
-    fp_dict_free(&dict, &allocator);
+    fp_dict_close(&dict, &allocator);
 }
 
 static void test_sizes(void) {
@@ -95,7 +98,7 @@ static void test_wishes(void) {
     make_tokens(40000, 16, 1, 1000000);
     CHECK_EQ(number(FASTPAIR_NO_HOT_CODES, &dict), 0);
     CHECK_EQ(dict.hot_slots, 0);
-    fp_dict_free(&dict, &allocator);
+    fp_dict_close(&dict, &allocator);
 
     /* So many, and the most frequent ones, whatever room they take. */
     CHECK(number(1000, &dict) > 0);
@@ -108,19 +111,19 @@ static void test_wishes(void) {
     }
     CHECK_EQ(inside, 1000);
     CHECK(least_inside >= most_outside);
-    fp_dict_free(&dict, &allocator);
+    fp_dict_close(&dict, &allocator);
 
     /* What shared memory can hold whole has no hot part: 9000 tokens of at most 16 bytes are 141 KiB. */
     make_tokens(9000, 16, 1, 1000);
     CHECK_EQ(number(0, &dict), 0);
     CHECK_EQ(dict.hot_slots, 0);
-    fp_dict_free(&dict, &allocator);
+    fp_dict_close(&dict, &allocator);
 }
 
 int main(void) {
     CHECK_EQ(fp_allocator_resolve(NULL, &allocator, NULL), FASTPAIR_OK);
     test_sizes();
     test_wishes();
-    fp_tokens_free(&tokens, &allocator);
+    fp_tokens_close(&tokens, &allocator);
     return check_done();
 }

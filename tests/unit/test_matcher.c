@@ -1,12 +1,12 @@
 /* test_matcher.c - the greedy parse against a naive one, on token sets and rows made to be hard. */
 #include "check.h"
 #include "counting.h"
-#include "matcher.h"
-#include "train.h"
+#include "parse.h"
 
 #include <string.h>
 
-/* ------------------------------------------------ the oracle: every length is looked up, longest first */
+/* ------------------------------------------------ the oracle: every length is looked up, longest
+ * first */
 
 #define ORACLE_SLOTS (1u << 18)
 
@@ -91,8 +91,8 @@ static void random_bytes(uint64_t *random, const letters *alphabet, uint8_t *byt
         bytes[i] = alphabet->bytes[check_random(random) % alphabet->size];
 }
 
-/* Fills a set with a mix of: random strings, all prefixes of one string, strings that share 4, 8 or 12 bytes,
- * two tokens put together, and a token followed by zeroes or 0xff. */
+/* Fills a set with a mix of: random strings, all prefixes of one string, strings that share 4, 8 or
+ * 12 bytes, two tokens put together, and a token followed by zeroes or 0xff. */
 static void fill_tokens(fp_tokens *tokens, uint64_t *random, const letters *alphabet,
                         uint32_t limit) {
     oracle_state *known = oracle_create(tokens);
@@ -127,13 +127,14 @@ static void fill_tokens(fp_tokens *tokens, uint64_t *random, const letters *alph
 /* ------------------------------------------------ rows */
 
 typedef struct test_rows {
-    uint8_t *bytes; /* with nothing but FP_SLACK bytes behind the last row */
+    uint8_t *bytes; /* with nothing but FP_SLACK bytes past the last row */
     uint64_t *offsets;
     uint64_t rows;
 } test_rows;
 
-/* Rows made of tokens and random bytes, cut anywhere, with runs of empty ones; `base` bytes lie before the
- * first. What follows the last row continues it, so that a match that crosses its end would show. */
+/* Rows made of tokens and random bytes, cut anywhere, with runs of empty ones; `base` bytes lie
+ * before the first. What follows the last row continues it, so that a match that crosses its end
+ * would show. */
 static test_rows make_rows(uint64_t *random, const fp_tokens *tokens, const letters *alphabet,
                            uint64_t size, uint64_t mean_row, uint64_t base) {
     test_rows made = {malloc(base + size + FP_SLACK), malloc((size + 64) * 2 * sizeof(uint64_t)),
@@ -181,7 +182,7 @@ static void compare(const fp_matcher *matcher, oracle_state *oracle, const test_
 /* Builds a matcher and compares it on rows of many shapes. */
 static void check_set(const fp_tokens *tokens, uint64_t *random, const letters *alphabet) {
     fp_matcher *matcher = NULL;
-    CHECK_EQ(fp_matcher_create(tokens, &plain, &matcher, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_matcher_open(tokens, &plain, &matcher, NULL), FASTPAIR_OK);
     oracle_state *oracle = oracle_create(tokens);
     static const uint64_t shapes[][2] = {{0, 1},        {1, 1},         {7, 3},     {40, 10},
                                          {900, 3},      {6000, 20},     {30000, 9}, {9000, 700},
@@ -193,7 +194,7 @@ static void check_set(const fp_tokens *tokens, uint64_t *random, const letters *
         free_rows(&rows);
     }
     free(oracle);
-    fp_matcher_free(matcher, &plain);
+    fp_matcher_close(matcher, &plain);
 }
 
 static void test_random_sets(uint64_t seed) {
@@ -201,11 +202,11 @@ static void test_random_sets(uint64_t seed) {
     static const uint32_t limits[] = {256, 257, 300, 600, 4096, 4096, 20000, 65536};
     for (uint32_t i = 0; i < 48; i++) {
         fp_tokens tokens;
-        CHECK_EQ(fp_tokens_create(&tokens, i % 3 ? 16 : 8, &plain, NULL), FASTPAIR_OK);
+        CHECK_EQ(fp_tokens_open(&tokens, i % 3 ? 16 : 8, &plain, NULL), FASTPAIR_OK);
         letters alphabet = random_alphabet(&random);
         fill_tokens(&tokens, &random, &alphabet, limits[i % 8]);
         check_set(&tokens, &random, &alphabet);
-        fp_tokens_free(&tokens, &plain);
+        fp_tokens_close(&tokens, &plain);
     }
 }
 
@@ -214,7 +215,7 @@ static void test_single_lengths(uint64_t seed) {
     uint64_t random = seed;
     for (uint32_t length = 2; length <= 16; length++) {
         fp_tokens tokens;
-        CHECK_EQ(fp_tokens_create(&tokens, 16, &plain, NULL), FASTPAIR_OK);
+        CHECK_EQ(fp_tokens_open(&tokens, 16, &plain, NULL), FASTPAIR_OK);
         oracle_state *known = oracle_create(&tokens);
         letters alphabet = {3, {0, 'a', 0xff}};
         uint8_t bytes[16];
@@ -224,16 +225,16 @@ static void test_single_lengths(uint64_t seed) {
         }
         free(known);
         check_set(&tokens, &random, &alphabet);
-        fp_tokens_free(&tokens, &plain);
+        fp_tokens_close(&tokens, &plain);
     }
 }
 
-/* The differences of these 31 bytes are all numbers up to 255, so no two nodes with such leaves can be
- * numbered less than 256 apart: the most room node numbers can need. */
+/* The differences of these 31 bytes are all numbers up to 255, so no two nodes with such leaves can
+ * be numbered less than 256 apart: the most room node numbers can need. */
 static void test_awkward_leaves(uint64_t seed) {
     uint64_t random = seed;
     fp_tokens tokens;
-    CHECK_EQ(fp_tokens_create(&tokens, 16, &plain, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_tokens_open(&tokens, 16, &plain, NULL), FASTPAIR_OK);
     letters alphabet = {.size = 31};
     for (uint32_t i = 0; i < 31; i++) alphabet.bytes[i] = (uint8_t)(i < 16 ? i : (i - 15) * 16);
     uint8_t bytes[16] = "stem ";
@@ -246,14 +247,14 @@ static void test_awkward_leaves(uint64_t seed) {
         }
     }
     check_set(&tokens, &random, &alphabet);
-    fp_tokens_free(&tokens, &plain);
+    fp_tokens_close(&tokens, &plain);
 }
 
 /* Of equal tokens the first counts. */
 static void test_equal_tokens(uint64_t seed) {
     uint64_t random = seed;
     fp_tokens tokens;
-    CHECK_EQ(fp_tokens_create(&tokens, 16, &plain, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_tokens_open(&tokens, 16, &plain, NULL), FASTPAIR_OK);
     letters alphabet = {2, {0, 'b'}};
     for (uint32_t i = 0; i < 400; i++) {
         uint8_t bytes[16];
@@ -262,14 +263,14 @@ static void test_equal_tokens(uint64_t seed) {
         fp_tokens_add(&tokens, bytes, length);
     }
     check_set(&tokens, &random, &alphabet);
-    fp_tokens_free(&tokens, &plain);
+    fp_tokens_close(&tokens, &plain);
 }
 
 /* What a matcher may take, and that it gives everything back, also when an allocation fails. */
 static void test_memory(uint64_t seed) {
     uint64_t random = seed;
     fp_tokens tokens;
-    CHECK_EQ(fp_tokens_create(&tokens, 16, &plain, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_tokens_open(&tokens, 16, &plain, NULL), FASTPAIR_OK);
     letters alphabet = {.size = 20};
     for (uint32_t i = 0; i < 20; i++) alphabet.bytes[i] = (uint8_t)('a' + i);
     fill_tokens(&tokens, &random, &alphabet, FP_MAX_TOKENS);
@@ -279,30 +280,29 @@ static void test_memory(uint64_t seed) {
     counting_start(&counts);
     fastpair_allocator hooks = counting_hooks(&counts);
     fp_matcher *matcher = NULL;
-    CHECK_EQ(fp_matcher_create(&tokens, &hooks, &matcher, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_matcher_open(&tokens, &hooks, &matcher, NULL), FASTPAIR_OK);
     CHECK(counts.live_bytes < 16u << 20);
     CHECK(counts.peak_bytes < 32u << 20);
-    fp_matcher_free(matcher, &hooks);
+    fp_matcher_close(matcher, &hooks);
     CHECK_EQ(counts.live, 0);
 
     tokens.count = 4000;
     counting_start(&counts);
-    CHECK_EQ(fp_matcher_create(&tokens, &hooks, &matcher, NULL), FASTPAIR_OK);
-    fp_matcher_free(matcher, &hooks);
+    CHECK_EQ(fp_matcher_open(&tokens, &hooks, &matcher, NULL), FASTPAIR_OK);
+    fp_matcher_close(matcher, &hooks);
     uint64_t calls = counts.calls;
     for (uint64_t n = 0; n < calls; n++) {
         counting_start(&counts);
         counts.fail_at = n;
         fastpair_error error = {0};
         matcher = NULL;
-        CHECK_EQ(fp_matcher_create(&tokens, &hooks, &matcher, &error),
-                 FASTPAIR_ERROR_OUT_OF_MEMORY);
+        CHECK_EQ(fp_matcher_open(&tokens, &hooks, &matcher, &error), FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(error.status, FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK(!matcher);
         CHECK_EQ(counts.live, 0);
     }
-    fp_matcher_free(NULL, &hooks);
-    fp_tokens_free(&tokens, &plain);
+    fp_matcher_close(NULL, &hooks);
+    fp_tokens_close(&tokens, &plain);
 }
 
 int main(int argc, char **argv) {

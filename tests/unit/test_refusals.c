@@ -13,6 +13,13 @@ static void refused_options(void) {
     const fastpair_compress_options good = {.struct_size = sizeof good};
     fastpair_compress_options bad[32];
     size_t n = 0;
+    const size_t expert = sizeof(fastpair_expert_options);
+    const fastpair_expert_options wrong[] = {{.struct_size = expert, .batch_codes = 31},
+                                             {.struct_size = expert, .batch_codes = 33},
+                                             {.struct_size = expert, .batch_codes = 1056},
+                                             {.struct_size = expert, .section_alignment = 128},
+                                             {.struct_size = expert, .hot_codes = 65537},
+                                             {.struct_size = expert - 1}};
 #define BAD(...)                                                                                   \
     do {                                                                                           \
         bad[n] = good;                                                                             \
@@ -31,10 +38,12 @@ static void refused_options(void) {
     BAD(bad[n].code_bits = 12);
     BAD(bad[n].max_token = 8);
     BAD(bad[n].chunk_bytes = (1ull << 30) + 1);
-    BAD(bad[n].batch_codes = 31);
-    BAD(bad[n].batch_codes = 33);
-    BAD(bad[n].batch_codes = 1056);
-    BAD(bad[n].section_alignment = 128);
+    BAD(bad[n].expert = &wrong[0]);
+    BAD(bad[n].expert = &wrong[1]);
+    BAD(bad[n].expert = &wrong[2]);
+    BAD(bad[n].expert = &wrong[3]);
+    BAD(bad[n].expert = &wrong[4]);
+    BAD(bad[n].expert = &wrong[5]);
     BAD(bad[n].threads = 1025);
     BAD(bad[n].dictionary = dictionary; bad[n].codec = FASTPAIR_CODEC_ONPAIR);
     BAD(bad[n].dictionary = dictionary; bad[n].code_bits = 12);
@@ -53,7 +62,7 @@ static void refused_options(void) {
                  FASTPAIR_ERROR_INVALID_ARGUMENT);
         CHECK(writer == NULL);
     }
-    fastpair_dictionary_free(dictionary);
+    fastpair_dictionary_close(dictionary);
     shape_free(&s);
 }
 
@@ -62,23 +71,23 @@ static void refused_rows(void) {
     uint8_t bytes[8] = "abcdef", *image = NULL;
     uint64_t size = 0;
     fastpair_error error;
-    fastpair_rows rows = {3, bytes, falling, NULL, 0};
+    fastpair_rows rows = view_rows(3, bytes, falling);
     CHECK_EQ(fastpair_compress(&rows, NULL, &image, &size, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(error.position, 1); /* the row whose end is before its start */
-    rows = (fastpair_rows){1, NULL, offsets, NULL, 0};
+    rows = view_rows(1, NULL, offsets);
     CHECK_EQ(fastpair_compress(&rows, NULL, &image, &size, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
-    rows = (fastpair_rows){1, bytes, NULL, NULL, 0};
+    rows = view_rows(1, bytes, NULL);
     CHECK_EQ(fastpair_compress(&rows, NULL, &image, &size, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(fastpair_compress(NULL, NULL, &image, &size, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
-    rows = (fastpair_rows){1, bytes, offsets, NULL, 0};
+    rows = view_rows(1, bytes, offsets);
     CHECK_EQ(fastpair_compress(&rows, NULL, NULL, &size, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK(image == NULL);
     /* A row of 4 GiB: the offsets alone say so, nothing may read the bytes. */
     uint64_t huge[2] = {0, 1ull << 32};
-    rows = (fastpair_rows){1, bytes, huge, NULL, 0};
+    rows = view_rows(1, bytes, huge);
     CHECK_EQ(fastpair_compress(&rows, NULL, &image, &size, &error), FASTPAIR_ERROR_LIMIT);
     CHECK_EQ(error.position, 0);
     /* The same bytes in a null row do not count. */
@@ -97,30 +106,22 @@ static void refused_decodes(void) {
     fastpair_column *column = NULL;
     verify_ok(fastpair_compress(&s.rows, NULL, &image, &size, &error), &error, "compress");
     verify_ok(fastpair_column_open(image, size, NULL, &column, &error), &error, "open");
-    fastpair_destination to = {bytes, s.out_size, offsets, 64, validity, 0}, small = to, odd = to,
-                         null_bytes = to;
+    fastpair_destination to = to_memory(bytes, s.out_size, offsets, 64, validity), small = to,
+                         odd = to, null_bytes = to;
     small.bytes_capacity--;
     odd.offset_bits = 16;
     null_bytes.bytes = NULL;
-    CHECK_EQ(fastpair_column_decode(column, 0, n, &to, 1, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_column_decode(column, 0, n, &small, 1, &error),
-             FASTPAIR_ERROR_BUFFER_TOO_SMALL);
-    CHECK_EQ(fastpair_column_decode(column, 0, n, &odd, 1, &error),
-             FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode(column, 0, n, &null_bytes, 1, &error),
-             FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode(column, 0, n + 1, &to, 1, &error),
-             FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode(column, 1, UINT64_MAX, &to, 1, &error),
-             FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode(column, n + 1, 0, &to, 1, &error),
-             FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode(column, n, 0, &to, 1, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_column_decode(column, 0, n, &to, 1025, &error),
-             FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(decode_with(1, column, 0, n, &to, &error), FASTPAIR_OK);
+    CHECK_EQ(decode_with(1, column, 0, n, &small, &error), FASTPAIR_ERROR_BUFFER_TOO_SMALL);
+    CHECK_EQ(decode_with(1, column, 0, n, &odd, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(decode_with(1, column, 0, n, &null_bytes, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(decode_with(1, column, 0, n + 1, &to, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(decode_with(1, column, 1, UINT64_MAX, &to, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(decode_with(1, column, n + 1, 0, &to, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
+    CHECK_EQ(decode_with(1, column, n, 0, &to, &error), FASTPAIR_OK);
     CHECK_EQ(fastpair_column_decode_row(column, n, bytes, 4000, &got, NULL, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(fastpair_column_decode_listed(column, listed, 2, &to, 1, &error),
+    CHECK_EQ(decode_listed_with(1, column, listed, 2, &to, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(fastpair_column_listed_size(column, listed, 2, &got, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
@@ -128,9 +129,12 @@ static void refused_decodes(void) {
              FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(fastpair_column_rows_size(column, 1, UINT64_MAX, &got, &error),
              FASTPAIR_ERROR_INVALID_ARGUMENT);
-    fastpair_open_options open = {.struct_size = sizeof open, .cpu_level = 99};
+    fastpair_open_options open = {.struct_size = sizeof open, .cpu_level = (fastpair_cpu_level)99};
     fastpair_column *other = NULL;
     CHECK(fastpair_column_open(image, size, &open, &other, &error) != FASTPAIR_OK && other == NULL);
+    open = (fastpair_open_options){.struct_size = sizeof open, .threads = 1025};
+    CHECK_EQ(fastpair_column_open(image, size, &open, &other, &error),
+             FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(fastpair_column_open(NULL, 10, NULL, &other, &error), FASTPAIR_ERROR_INVALID_ARGUMENT);
     CHECK_EQ(fastpair_column_open((const uint8_t *)"", 0, NULL, &other, &error),
              FASTPAIR_ERROR_CORRUPT);
@@ -138,7 +142,7 @@ static void refused_decodes(void) {
              FASTPAIR_ERROR_IO);
     CHECK(other == NULL);
     fastpair_column_close(column), fastpair_column_close(NULL);
-    fastpair_writer_close(NULL), fastpair_reader_close(NULL), fastpair_dictionary_free(NULL),
+    fastpair_writer_close(NULL), fastpair_reader_close(NULL), fastpair_dictionary_close(NULL),
         fastpair_free(NULL, NULL);
     fastpair_free(NULL, image);
     shape_free(&s);
@@ -149,13 +153,13 @@ static void null_arguments(void) {
     shape s;
     shape_make(&s, SHAPE_WORDS, 1, &(shape_options){.bytes = 300});
     uint8_t *image = NULL, bytes[8], *data = NULL;
-    uint64_t size = 0, data_size = 0, listed[1] = {0};
+    uint64_t size = 0, listed[1] = {0};
     fastpair_column *column = NULL;
     fastpair_dictionary *dictionary = NULL;
     fastpair_writer *writer = NULL;
     fastpair_reader *reader = NULL;
-    fastpair_rows rows;
-    fastpair_destination to = {0};
+    fastpair_rows rows = {.struct_size = sizeof rows};
+    fastpair_destination to = {.struct_size = sizeof to};
     fastpair_column_info info = {.struct_size = sizeof info}, no_size = {0};
     fastpair_sink sink = {NULL, NULL};
     fastpair_source source = {NULL, NULL};
@@ -178,20 +182,21 @@ static void null_arguments(void) {
         INVALID(fastpair_writer_finish(NULL, e));
         INVALID(fastpair_dictionary_train(NULL, NULL, &dictionary, e));
         INVALID(fastpair_dictionary_train(&s.rows, NULL, NULL, e));
-        INVALID(fastpair_dictionary_export(NULL, &data, &data_size, e));
-        INVALID(fastpair_dictionary_import(NULL, 9, NULL, &dictionary, e));
-        INVALID(fastpair_dictionary_import(bytes, 8, NULL, NULL, e));
+        CHECK_EQ(fastpair_dictionary_export_size(NULL), 0);
+        INVALID(fastpair_dictionary_export_into(NULL, bytes, 8, &size, e));
+        INVALID(fastpair_dictionary_open(NULL, 9, NULL, &dictionary, e));
+        INVALID(fastpair_dictionary_open(bytes, 8, NULL, NULL, e));
         INVALID(fastpair_column_open(bytes, 8, NULL, NULL, e));
         INVALID(fastpair_column_open_file(NULL, NULL, &column, e));
         INVALID(fastpair_column_get_info(NULL, &info, e));
-        INVALID(fastpair_column_validate(NULL, 1, e));
+        INVALID(validate_with(1, NULL, e));
         INVALID(fastpair_column_rows_size(NULL, 0, 0, &size, e));
-        INVALID(fastpair_column_decode(NULL, 0, 0, &to, 1, e));
+        INVALID(decode_with(1, NULL, 0, 0, &to, e));
         INVALID(fastpair_column_decode_row(NULL, 0, bytes, 8, &size, NULL, e));
         INVALID(fastpair_column_listed_size(NULL, listed, 1, &size, e));
-        INVALID(fastpair_column_decode_listed(NULL, listed, 1, &to, 1, e));
-        INVALID(fastpair_reader_open(NULL, NULL, 1, &reader, e));
-        INVALID(fastpair_reader_open(&source, NULL, 1, &reader, e));
+        INVALID(decode_listed_with(1, NULL, listed, 1, &to, e));
+        INVALID(reader_open_with(1, NULL, NULL, &reader, e));
+        INVALID(reader_open_with(1, &source, NULL, &reader, e));
         INVALID(fastpair_reader_next(NULL, &rows, &flag, e));
         INVALID(fastpair_reader_get_framing(NULL, &flag, bytes, &flag, e));
         uint8_t *again = NULL;
@@ -201,19 +206,19 @@ static void null_arguments(void) {
         INVALID(fastpair_column_get_info(column, NULL, e));
         INVALID(fastpair_column_get_info(column, &no_size, e));
         INVALID(fastpair_column_rows_size(column, 0, 1, NULL, e));
-        INVALID(fastpair_column_decode(column, 0, 1, NULL, 1, e));
+        INVALID(decode_with(1, column, 0, 1, NULL, e));
         INVALID(fastpair_column_decode_row(column, 0, NULL, 8, &size, NULL, e));
         INVALID(fastpair_column_decode_row(column, 0, bytes, 8, NULL, NULL, e));
         INVALID(fastpair_column_listed_size(column, NULL, 1, &size, e));
         INVALID(fastpair_column_listed_size(column, listed, 1, NULL, e));
-        INVALID(fastpair_column_decode_listed(column, NULL, 1, &to, 1, e));
-        INVALID(fastpair_column_decode_listed(column, listed, 1, NULL, 1, e));
+        INVALID(decode_listed_with(1, column, NULL, 1, &to, e));
+        INVALID(decode_listed_with(1, column, listed, 1, NULL, e));
         fastpair_column_close(column);
         verify_source from = {again, size, 0, 0};
         fastpair_source good = {verify_read, &from};
-        INVALID(fastpair_reader_open(&good, NULL, 1, NULL, e));
-        INVALID(fastpair_reader_open(&good, NULL, 1025, &reader, e));
-        CHECK_EQ(fastpair_reader_open(&good, NULL, 1, &reader, NULL), FASTPAIR_OK);
+        INVALID(reader_open_with(1, &good, NULL, NULL, e));
+        INVALID(reader_open_with(1025, &good, NULL, &reader, e));
+        CHECK_EQ(reader_open_with(1, &good, NULL, &reader, NULL), FASTPAIR_OK);
         INVALID(fastpair_reader_next(reader, NULL, &flag, e));
         INVALID(fastpair_reader_next(reader, &rows, NULL, e));
         INVALID(fastpair_reader_get_framing(reader, NULL, bytes, &flag, e));

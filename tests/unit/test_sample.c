@@ -1,7 +1,10 @@
-/* test_sample.c - what training gets to see: everything of a small column, a fair part of a large one. */
+/* test_sample.c - what training gets to see: everything of a small column, a fair part of a large
+ * one. */
+#include "calls.h"
 #include "check.h"
 #include "counting.h"
-#include "train.h"
+#include "parse.h"
+#include "sample.h"
 
 #define PIECE 4096u
 
@@ -12,7 +15,8 @@ struct column {
     uint64_t *offsets;
 };
 
-/* Row i has size_of(i) bytes, each of them a hash of the row and the place in it. The first row begins at `origin`. */
+/* Row i has size_of(i) bytes, each of them a hash of the row and the place in it. The first row
+ * begins at `origin`. */
 static struct column make_column(uint64_t rows, uint64_t (*size_of)(uint64_t row),
                                  uint64_t origin) {
     struct column made = {.offsets = malloc((rows + 1) * sizeof(uint64_t))};
@@ -27,7 +31,7 @@ static struct column make_column(uint64_t rows, uint64_t (*size_of)(uint64_t row
             uint64_t state = row << 32 | (i - made.offsets[row]);
             made.bytes[i] = (uint8_t)check_random(&state);
         }
-    made.rows = (fastpair_rows){rows, made.bytes, made.offsets, NULL, 0};
+    made.rows = view_rows(rows, made.bytes, made.offsets);
     return made;
 }
 
@@ -45,7 +49,8 @@ static uint64_t hash_piece(const uint8_t *bytes, uint64_t size) {
     return check_random(&state);
 }
 
-/* What holds for every sample. Returns a sum over its pieces that does not depend on their order. */
+/* What holds for every sample. Returns a sum over its pieces that does not depend on their
+ * order. */
 static uint64_t check_sample(const fp_sample *sample, uint64_t cap) {
     uint64_t at = 0, sum = 0;
     CHECK(sample->size <= cap);
@@ -70,11 +75,11 @@ static uint64_t sum_of_column(const fastpair_rows *rows, uint64_t *bytes) {
     *bytes = 0;
     for (uint64_t row = 0; row < rows->rows; row++) {
         if (is_null(rows, row)) continue;
-        for (uint64_t at = rows->offsets[row]; at < rows->offsets[row + 1]; at += PIECE) {
-            uint64_t left = rows->offsets[row + 1] - at;
+        for (uint64_t at = fp_row_start(rows, row); at < fp_row_start(rows, row + 1); at += PIECE) {
+            uint64_t left = fp_row_start(rows, row + 1) - at;
             sum += hash_piece(rows->bytes + at, left < PIECE ? left : PIECE);
         }
-        *bytes += rows->offsets[row + 1] - rows->offsets[row];
+        *bytes += fp_row_start(rows, row + 1) - fp_row_start(rows, row);
     }
     return sum;
 }
@@ -83,14 +88,14 @@ static fp_sample draw(const fastpair_rows *rows, uint64_t cap, uint64_t seed) {
     fastpair_allocator allocator;
     fp_sample sample;
     fp_allocator_resolve(NULL, &allocator, NULL);
-    CHECK_EQ(fp_sample_draw(rows, cap, seed, &allocator, &sample, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_sample_open(rows, cap, seed, &allocator, &sample, NULL), FASTPAIR_OK);
     return sample;
 }
 
 static void drop(fp_sample *sample) {
     fastpair_allocator allocator;
     fp_allocator_resolve(NULL, &allocator, NULL);
-    fp_sample_free(sample, &allocator);
+    fp_sample_close(sample, &allocator);
     CHECK(!sample->bytes && !sample->lengths && !sample->size);
 }
 
@@ -176,7 +181,8 @@ static void test_part(void) {
     }
 }
 
-/* Finds each piece in a column of distinct rows, by its first 8 bytes. Fills `row_of` with the rows, in sample order. */
+/* Finds each piece in a column of distinct rows, by its first 8 bytes. Fills `row_of` with the
+ * rows, in sample order. */
 static void find_rows(const fp_sample *sample, uint64_t *row_of) {
     uint64_t at = 0;
     for (uint64_t i = 0; i < sample->pieces; i++) {
@@ -243,16 +249,16 @@ static void test_memory(void) {
     counting_start(&count);
     fastpair_allocator hooks = counting_hooks(&count);
     fp_sample sample;
-    CHECK_EQ(fp_sample_draw(&column.rows, 10000, 1, &hooks, &sample, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_sample_open(&column.rows, 10000, 1, &hooks, &sample, NULL), FASTPAIR_OK);
     CHECK(count.peak_bytes < 300000);
     uint64_t calls = count.calls;
-    fp_sample_free(&sample, &hooks);
+    fp_sample_close(&sample, &hooks);
     CHECK_EQ(count.live, 0);
     for (uint64_t n = 0; n < calls; n++) {
         fastpair_error error;
         counting_start(&count);
         count.fail_at = n;
-        CHECK_EQ(fp_sample_draw(&column.rows, 10000, 1, &hooks, &sample, &error),
+        CHECK_EQ(fp_sample_open(&column.rows, 10000, 1, &hooks, &sample, &error),
                  FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(error.status, FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK(!sample.bytes && !sample.lengths);

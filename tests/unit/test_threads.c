@@ -1,7 +1,9 @@
-/* test_threads.c - one column, 64 threads, every call at once; and the same compressed bytes for any number of threads.
+/* test_threads.c - one column, 64 threads, every call at once; and the same compressed bytes for
+ * any number of threads.
  *
- * Made for ThreadSanitizer: nothing here is shared but the column, its image and a dictionary, which the header says may
- * be. Each thread has its own random stream, buffers and counters; the main thread adds up. */
+ * Made for ThreadSanitizer: nothing here is shared but the column, its image and a dictionary,
+ * which the header says may be. Each thread has its own random stream, buffers and counters; the
+ * main thread adds up. */
 #include "decode.h"
 #include "verify.h"
 
@@ -23,11 +25,10 @@ static uint64_t decode_range(job *j, uint64_t *random, uint8_t *bytes, uint64_t 
     uint64_t rows = s->rows.rows, first = check_random(random) % rows,
              count = check_random(random) % (rows - first + 1);
     uint64_t size = s->out_offsets[first + count] - s->out_offsets[first], asked = 0, wrong = 0;
-    fastpair_destination to = {bytes, size, offsets, 64, NULL, 0};
+    fastpair_destination to = to_memory(bytes, size, offsets, 64, NULL);
     wrong += fastpair_column_rows_size(j->column, first, count, &asked, NULL) != FASTPAIR_OK ||
              asked != size;
-    wrong += fastpair_column_decode(j->column, first, count, &to, 1 + check_random(random) % 3,
-                                    NULL) != FASTPAIR_OK;
+    wrong += fastpair_column_decode(j->column, first, count, &to, NULL) != FASTPAIR_OK;
     wrong += size && memcmp(bytes, s->out_bytes + s->out_offsets[first], size) != 0;
     wrong += offsets[count] != size;
     return wrong;
@@ -51,11 +52,11 @@ static uint64_t decode_listed(job *j, uint64_t *random, uint8_t *bytes, uint64_t
         listed[i] = check_random(random) % j->s->rows.rows;
         expected += j->s->out_offsets[listed[i] + 1] - j->s->out_offsets[listed[i]];
     }
-    fastpair_destination to = {bytes, expected, offsets, 64, NULL, 0};
+    fastpair_destination to = to_memory(bytes, expected, offsets, 64, NULL);
     if (expected > j->s->out_size) return 0;
     wrong += fastpair_column_listed_size(j->column, listed, 40, &size, NULL) != FASTPAIR_OK ||
              size != expected;
-    wrong += fastpair_column_decode_listed(j->column, listed, 40, &to, 1, NULL) != FASTPAIR_OK;
+    wrong += fastpair_column_decode_listed(j->column, listed, 40, &to, NULL) != FASTPAIR_OK;
     for (int i = 0; i < 40 && !wrong; i++) {
         uint64_t start = j->s->out_offsets[listed[i]],
                  length = j->s->out_offsets[listed[i] + 1] - start;
@@ -85,9 +86,7 @@ static void *work(void *context) {
     fastpair_column_info info = {.struct_size = sizeof info};
     for (uint32_t i = 0; i < j->rounds; i++) {
         switch (check_random(&random) % 16) {
-        case 0:
-            j->wrong += fastpair_column_validate(j->column, 1 + i % 2, NULL) != FASTPAIR_OK;
-            break;
+        case 0: j->wrong += fastpair_column_validate(j->column, NULL) != FASTPAIR_OK; break;
         case 1:
             j->wrong += fastpair_column_get_info(j->column, &info, NULL) != FASTPAIR_OK ||
                         info.rows != j->s->rows.rows;
@@ -113,30 +112,33 @@ static void shared_column(uint64_t seed, fastpair_codec codec, uint32_t bits, ui
     uint8_t *image = NULL;
     uint64_t size = 0;
     fastpair_error error;
-    fastpair_column *column = NULL;
+    fastpair_column *columns[3] = {NULL}; /* open for 1, 2 and 3 threads; several jobs share each */
     fastpair_dictionary *dictionary = NULL;
     verify_ok(fastpair_compress(&s.rows, &options, &image, &size, &error), &error, "compress");
-    verify_ok(fastpair_column_open(image, size, NULL, &column, &error), &error, "open");
+    for (uint32_t i = 0; i < 3; i++) {
+        fastpair_open_options open = {.struct_size = sizeof open, .threads = i + 1};
+        verify_ok(fastpair_column_open(image, size, &open, &columns[i], &error), &error, "open");
+    }
     if (options.codec == FASTPAIR_CODEC_STORED) options.codec = FASTPAIR_CODEC_ONPAIR;
     verify_ok(fastpair_dictionary_train(&s.rows, &options, &dictionary, &error), &error, "train");
     pthread_t threads[THREADS];
     static job jobs[THREADS];
     for (int i = 0; i < THREADS; i++) {
-        jobs[i] = (job){column, &s, dictionary, seed * 1000 + (uint64_t)i, rounds, 0};
+        jobs[i] = (job){columns[i % 3], &s, dictionary, seed * 1000 + (uint64_t)i, rounds, 0};
         if (pthread_create(&threads[i], NULL, work, &jobs[i])) abort();
     }
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
         CHECK_EQ(jobs[i].wrong, 0);
     }
-    fastpair_column_close(column);
-    fastpair_dictionary_free(dictionary);
+    for (int i = 0; i < 3; i++) fastpair_column_close(columns[i]);
+    fastpair_dictionary_close(dictionary);
     fastpair_free(NULL, image);
     shape_free(&s);
 }
 
-/* A column so large that decoding is cut into windows of an odd size, in chunks that no window ends with. Returns how many
- * codes it has. */
+/* A column so large that decoding is cut into windows of an odd size, in chunks that no window ends
+ * with. Returns how many codes it has. */
 static uint64_t many_windows(uint64_t seed, shape_kind kind, fastpair_codec codec,
                              uint64_t column_bytes) {
     shape s;
@@ -145,7 +147,7 @@ static uint64_t many_windows(uint64_t seed, shape_kind kind, fastpair_codec code
                                          .codec = codec,
                                          .code_bits = codec == FASTPAIR_CODEC_ONPAIR ? 12 : 0,
                                          .chunk_bytes = 700000,
-                                         .sample_bytes = 200000};
+                                         .expert = EXPERT(.sample_bytes = 200000)};
     uint8_t *image = NULL, *bytes = malloc(s.out_size + 1);
     uint64_t size = 0, *offsets = malloc((s.rows.rows + 1) * 8), random = seed;
     fastpair_error error;
@@ -154,9 +156,8 @@ static uint64_t many_windows(uint64_t seed, shape_kind kind, fastpair_codec code
     verify_ok(fastpair_column_open(image, size, NULL, &column, &error), &error, "open");
     for (uint32_t threads = 1; threads <= 5; threads += 2) {
         memset(bytes, 0xa5, s.out_size + 1);
-        fastpair_destination to = {bytes, s.out_size, offsets, 64, NULL, 0};
-        verify_ok(fastpair_column_decode(column, 0, s.rows.rows, &to, threads, &error), &error,
-                  "decode");
+        fastpair_destination to = to_memory(bytes, s.out_size, offsets, 64, NULL);
+        verify_ok(decode_with(threads, column, 0, s.rows.rows, &to, &error), &error, "decode");
         CHECK(!memcmp(bytes, s.out_bytes, s.out_size) && bytes[s.out_size] == 0xa5);
     }
     job j = {.column = column, .s = &s};
@@ -189,9 +190,10 @@ static void same_bytes(uint64_t seed, uint64_t column_bytes) {
             uint8_t *first = NULL;
             uint64_t first_size = 0;
             for (size_t t = 0; t < 5; t++) {
-                fastpair_compress_options options = {
-                    .struct_size = sizeof options, .codec = settings[i].codec, .seed = seed};
-                options.code_bits = settings[i].bits, options.hot_codes = settings[i].hot;
+                fastpair_compress_options options = {.struct_size = sizeof options,
+                                                     .codec = settings[i].codec};
+                options.code_bits = settings[i].bits;
+                options.expert = EXPERT(.seed = seed, .hot_codes = settings[i].hot);
                 options.chunk_bytes = 20000, options.threads = counts[t];
                 uint8_t *image = NULL;
                 uint64_t size = 0;
@@ -221,7 +223,8 @@ int main(void) {
     shared_column(seed, FASTPAIR_CODEC_ONPAIR, 12, rounds);
     shared_column(seed, FASTPAIR_CODEC_FSST12, 0, rounds);
     shared_column(seed, FASTPAIR_CODEC_STORED, 0, rounds);
-    /* So many codes, of tokens up to 16 and up to 8 bytes, that other loops decode them if one thread has them all. */
+    /* So many codes, of tokens up to 16 and up to 8 bytes, that other loops decode them if one
+     * thread has them all. */
     CHECK(many_windows(seed, SHAPE_LOG_LINES, FASTPAIR_CODEC_ONPAIR, 12000000) >= FP_BULK_CODES);
     CHECK(many_windows(seed, SHAPE_EVEN_LENGTHS, FASTPAIR_CODEC_FSST12, 2400000) >= FP_BULK_CODES);
     same_bytes(seed, verify_scaled(150000));

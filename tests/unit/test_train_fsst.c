@@ -1,7 +1,7 @@
 /* test_train_fsst.c - FSST-12 training: against a naive version, its promises, what it reaches. */
 #include "check.h"
 #include "counting.h"
-#include "matcher.h"
+#include "parse.h"
 #include "train.h"
 
 #include <string.h>
@@ -77,7 +77,7 @@ static void add_noise(sample_maker *maker, uint64_t *random, uint64_t size, uint
 /* ------------------------------------------------ what every result must be */
 
 static void check_promises(const fp_tokens *tokens, int hot) {
-    fp_room room = fp_room_for(12, 8, hot);
+    fp_room room = fp_room_for(&(fp_code_space){12, 8, hot});
     CHECK_EQ(tokens->max_token, 8);
     CHECK(tokens->count >= 256 && tokens->count <= 4096);
     uint32_t wrong = 0;
@@ -103,9 +103,9 @@ static double bytes_per_code(const fp_sample *sample, const fp_tokens *tokens) {
     offsets[0] = 0;
     for (uint64_t i = 0; i < sample->pieces; i++) offsets[i + 1] = offsets[i] + sample->lengths[i];
     fp_matcher *matcher = NULL;
-    CHECK_EQ(fp_matcher_create(tokens, &plain, &matcher, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_matcher_open(tokens, &plain, &matcher, NULL), FASTPAIR_OK);
     uint64_t codes = fp_parse_rows(matcher, sample->bytes, offsets, sample->pieces, ids);
-    fp_matcher_free(matcher, &plain);
+    fp_matcher_close(matcher, &plain);
     free(offsets);
     free(ids);
     return (double)sample->size / (double)(codes ? codes : 1);
@@ -113,13 +113,14 @@ static double bytes_per_code(const fp_sample *sample, const fp_tokens *tokens) {
 
 /* Trains twice, compares, checks; returns the bytes per code on the sample itself. */
 static double train(const fp_sample *sample, int hot, fp_tokens *tokens) {
+    const fp_code_space space = {12, 8, hot};
     fp_tokens again;
-    CHECK_EQ(fp_train_fsst(sample, hot, &plain, tokens, NULL), FASTPAIR_OK);
-    CHECK_EQ(fp_train_fsst(sample, hot, &plain, &again, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_train_fsst(sample, &space, &plain, tokens, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_train_fsst(sample, &space, &plain, &again, NULL), FASTPAIR_OK);
     CHECK_EQ(tokens->count, again.count);
     CHECK(memcmp(tokens->bytes, again.bytes, tokens->count * sizeof *tokens->bytes) == 0);
     CHECK(memcmp(tokens->lengths, again.lengths, tokens->count) == 0);
-    fp_tokens_free(&again, &plain);
+    fp_tokens_close(&again, &plain);
     check_promises(tokens, hot);
     return bytes_per_code(sample, tokens);
 }
@@ -163,7 +164,7 @@ static uint32_t longest(const fp_tokens *tokens, const uint8_t *bytes, uint32_t 
 
 /* The nine rounds in the plainest way there is. */
 static void naive_train(const fp_sample *sample, int hot, fp_tokens *tokens) {
-    CHECK_EQ(fp_tokens_create(tokens, 8, &plain, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_tokens_open(tokens, 8, &plain, NULL), FASTPAIR_OK);
     uint32_t *pairs = malloc(sample->size * sizeof *pairs + 4);
     naive_choice *choices = malloc((sample->size + 4096) * sizeof *choices);
     for (uint64_t round = 1; round <= 9; round++) {
@@ -196,7 +197,7 @@ static void naive_train(const fp_sample *sample, int hot, fp_tokens *tokens) {
                  (uint32_t)tokens->lengths[first] + tokens->lengths[second], times);
         }
         qsort(choices, choice_count, sizeof *choices, compare_choices);
-        fp_room room = fp_room_for(12, 8, hot);
+        fp_room room = fp_room_for(&(fp_code_space){12, 8, hot});
         memset(tokens->bytes[256], 0, (tokens->count - 256) * 16);
         tokens->count = 256;
         for (uint32_t i = 0; i < choice_count; i++)
@@ -225,8 +226,8 @@ static void test_against_naive(uint64_t seed) {
         CHECK_EQ(tokens.count, expected.count);
         CHECK(memcmp(tokens.bytes, expected.bytes, expected.count * sizeof *expected.bytes) == 0);
         CHECK(memcmp(tokens.lengths, expected.lengths, expected.count) == 0);
-        fp_tokens_free(&tokens, &plain);
-        fp_tokens_free(&expected, &plain);
+        fp_tokens_close(&tokens, &plain);
+        fp_tokens_close(&expected, &plain);
         free_sample(&maker);
     }
 }
@@ -239,14 +240,14 @@ static void test_edges(uint64_t seed) {
     sample_maker none = {0};
     train(finish_sample(&none), 0, &tokens);
     CHECK_EQ(tokens.count, 256);
-    fp_tokens_free(&tokens, &plain);
+    fp_tokens_close(&tokens, &plain);
     free_sample(&none);
 
     sample_maker one = {0};
     add_piece(&one, "x", 1);
     train(finish_sample(&one), 0, &tokens);
     CHECK_EQ(tokens.count, 256);
-    fp_tokens_free(&tokens, &plain);
+    fp_tokens_close(&tokens, &plain);
     free_sample(&one);
 
     for (int value = 0; value < 256; value += 85) { /* all bytes equal, zero and 0xff too */
@@ -255,21 +256,21 @@ static void test_edges(uint64_t seed) {
         memset(bytes, value, sizeof bytes);
         for (int i = 0; i < 20; i++) add_piece(&equal, bytes, sizeof bytes);
         CHECK(train(finish_sample(&equal), 0, &tokens) == 8.0);
-        fp_tokens_free(&tokens, &plain);
+        fp_tokens_close(&tokens, &plain);
         free_sample(&equal);
     }
 
     sample_maker noise = {0}; /* nothing to find, but every byte pair comes up */
     add_noise(&noise, &random, 400000, 256);
     CHECK(train(finish_sample(&noise), 1, &tokens) < 1.2);
-    fp_tokens_free(&tokens, &plain);
+    fp_tokens_close(&tokens, &plain);
     free_sample(&noise);
 
     sample_maker single = {0}; /* pieces of one byte: there are no neighbours */
     for (int i = 0; i < 50000; i++) add_piece(&single, &"abc"[i % 3], 1);
     CHECK(train(finish_sample(&single), 0, &tokens) == 1.0);
     CHECK_EQ(tokens.count, 256);
-    fp_tokens_free(&tokens, &plain);
+    fp_tokens_close(&tokens, &plain);
     free_sample(&single);
 
     sample_maker row = {0}; /* one piece larger than what is parsed at once */
@@ -277,12 +278,13 @@ static void test_edges(uint64_t seed) {
     for (uint32_t i = 0; i < 700000; i++) bytes[i] = "fastpair"[i % 8];
     add_piece(&row, bytes, 700000);
     CHECK(train(finish_sample(&row), 0, &tokens) > 7.9);
-    fp_tokens_free(&tokens, &plain);
+    fp_tokens_close(&tokens, &plain);
     free_sample(&row);
     free(bytes);
 }
 
-/* A thousand words of 5.5 letters and a space on average: most fit one token, and there is room for pairs. */
+/* A thousand words of 5.5 letters and a space on average: most fit one token, and there is room for
+ * pairs. */
 static void test_text(uint64_t seed) {
     uint64_t random = seed;
     sample_maker maker = {0};
@@ -291,10 +293,10 @@ static void test_text(uint64_t seed) {
     fp_tokens tokens;
     double plain_room = train(sample, 0, &tokens);
     CHECK(plain_room > 5.5);
-    fp_tokens_free(&tokens, &plain);
+    fp_tokens_close(&tokens, &plain);
     double hot_room = train(sample, 1, &tokens);
     CHECK(hot_room > plain_room * 0.98);
-    fp_tokens_free(&tokens, &plain);
+    fp_tokens_close(&tokens, &plain);
     printf("text: %.3f bytes per code, %.3f with a hot part\n", plain_room, hot_room);
     free_sample(&maker);
 }
@@ -307,17 +309,19 @@ static void test_allocations(uint64_t seed) {
     counting counts;
     counting_start(&counts);
     fastpair_allocator hooks = counting_hooks(&counts);
+    const fp_code_space space = {12, 8, 0};
     fp_tokens tokens;
-    CHECK_EQ(fp_train_fsst(sample, 0, &hooks, &tokens, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_train_fsst(sample, &space, &hooks, &tokens, NULL), FASTPAIR_OK);
     CHECK(counts.peak_bytes < 16u << 20);
-    fp_tokens_free(&tokens, &hooks);
+    fp_tokens_close(&tokens, &hooks);
     CHECK_EQ(counts.live, 0);
     uint64_t calls = counts.calls;
     for (uint64_t n = 0; n < calls; n++) {
         counting_start(&counts);
         counts.fail_at = n;
         fastpair_error error = {0};
-        CHECK_EQ(fp_train_fsst(sample, 0, &hooks, &tokens, &error), FASTPAIR_ERROR_OUT_OF_MEMORY);
+        CHECK_EQ(fp_train_fsst(sample, &space, &hooks, &tokens, &error),
+                 FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(error.status, FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(counts.live, 0);
     }

@@ -1,7 +1,8 @@
-/* test_train_onpair.c - OnPair training: what every dictionary must be, how good it is, and the growing trie below it
- * against a search that tries every token. */
+/* test_train_onpair.c - OnPair training: what every dictionary must be, how good it is, and the
+ * growing trie below it against a search that tries every token. */
 #include "check.h"
 #include "counting.h"
+#include "parse.h"
 #include "tpch.h"
 #include "train.h"
 #include "trie_onpair.h"
@@ -41,8 +42,8 @@ static void test_trie(uint64_t seed) {
         uint64_t state = seed + kind;
         fp_tokens tokens;
         fp_trie trie;
-        CHECK_EQ(fp_tokens_create(&tokens, 16, &plain, NULL), FASTPAIR_OK);
-        CHECK_EQ(fp_trie_create(&trie, &tokens, 1000, &plain, NULL), FASTPAIR_OK);
+        CHECK_EQ(fp_tokens_open(&tokens, 16, &plain, NULL), FASTPAIR_OK);
+        CHECK_EQ(fp_trie_open(&trie, &tokens, 1000, &plain, NULL), FASTPAIR_OK);
         for (int added = 0; added < 1000; added++) {
             uint8_t bytes[16] = {0};
             uint32_t length = 2 + (uint32_t)(check_random(&state) % 15), before = tokens.count;
@@ -58,14 +59,15 @@ static void test_trie(uint64_t seed) {
             CHECK_EQ(tokens.count, known.length == length ? before : before + 1);
             if (added % 10 == 0) check_matches(&trie, &state, letters[kind]);
         }
-        /* Taken out and half of them put back in another order, the answers are those of the half. */
+        /* Taken out and half of them put back in another order, the answers are those of the
+         * half. */
         fp_trie_clear(&trie);
         for (uint32_t id = 256; id < tokens.count; id += 2) tokens.lengths[id] = 0;
         for (uint32_t id = tokens.count - 1; id >= 256; id--)
             if (tokens.lengths[id]) fp_trie_insert(&trie, id);
         for (int round = 0; round < 30; round++) check_matches(&trie, &state, letters[kind]);
-        fp_trie_free(&trie, &plain);
-        fp_tokens_free(&tokens, &plain);
+        fp_trie_close(&trie, &plain);
+        fp_tokens_close(&tokens, &plain);
     }
 }
 
@@ -73,7 +75,8 @@ static void test_trie(uint64_t seed) {
 
 static int compare_tokens(const void *a, const void *b) { return memcmp(a, b, 17); }
 
-/* What holds for all dictionaries: the single bytes, lengths, padding, no token twice, and room in code order. */
+/* What holds for all dictionaries: the single bytes, lengths, padding, no token twice, and room in
+ * code order. */
 static void check_tokens(const fp_tokens *tokens, uint32_t code_bits, uint32_t max_token, int hot) {
     CHECK(tokens->count >= 256 && tokens->count <= 1u << code_bits);
     CHECK_EQ(tokens->max_token, max_token);
@@ -115,8 +118,9 @@ static fp_sample sample_of(const uint8_t *bytes, uint64_t size, uint32_t row) {
 
 static fp_tokens train(const fp_sample *sample, uint32_t code_bits, uint32_t max_token, int hot) {
     fp_tokens tokens;
-    CHECK_EQ(fp_train_onpair(sample, code_bits, max_token, hot, &plain, &tokens, NULL),
-             FASTPAIR_OK);
+    CHECK_EQ(
+        fp_train_onpair(sample, &(fp_code_space){code_bits, max_token, hot}, &plain, &tokens, NULL),
+        FASTPAIR_OK);
     check_tokens(&tokens, code_bits, max_token, hot);
     return tokens;
 }
@@ -131,7 +135,7 @@ static void test_small(uint64_t seed) {
     for (uint32_t bits = 9; bits <= 16; bits++) {
         fp_tokens tokens = train(&empty, bits, 16, 0);
         CHECK_EQ(tokens.count, 256);
-        fp_tokens_free(&tokens, &plain);
+        fp_tokens_close(&tokens, &plain);
     }
     drop(&empty);
 
@@ -145,7 +149,7 @@ static void test_small(uint64_t seed) {
             fp_tokens tokens =
                 train(&sample, 9 + (uint32_t)(size % 8), size & 1 ? 16 : 8, size & 2 ? 1 : 0);
             CHECK(tokens.count - 256 <= size);
-            fp_tokens_free(&tokens, &plain);
+            fp_tokens_close(&tokens, &plain);
             drop(&sample);
         }
 
@@ -161,7 +165,7 @@ static void test_small(uint64_t seed) {
             for (uint32_t i = 0; i < tokens.lengths[id]; i++) CHECK_EQ(tokens.bytes[id][i], 'x');
         }
         CHECK_EQ(longest, max_token);
-        fp_tokens_free(&tokens, &plain);
+        fp_tokens_close(&tokens, &plain);
     }
     drop(&sample);
 }
@@ -171,7 +175,7 @@ static void test_small(uint64_t seed) {
 static fp_sample generate(fp_tpch_column column, uint64_t size) {
     fp_sample sample = {.bytes = malloc(size + FP_TPCH_MAX_ROW), .lengths = malloc(size)};
     fp_tpch_gen generator;
-    if (!sample.bytes || !sample.lengths || fp_tpch_init(&generator, 1, column)) abort();
+    if (!sample.bytes || !sample.lengths || fp_tpch_open(&generator, 1, column)) abort();
     for (;;) {
         size_t length = fp_tpch_next(&generator, (char *)sample.bytes + sample.size);
         if (sample.size + length + FP_SLACK > size) break;
@@ -179,7 +183,7 @@ static fp_sample generate(fp_tpch_column column, uint64_t size) {
         sample.size += length;
     }
     memset(sample.bytes + sample.size, 0, FP_SLACK);
-    fp_tpch_destroy(&generator);
+    fp_tpch_close(&generator);
     sample.column_bytes = sample.size;
     return sample;
 }
@@ -190,8 +194,8 @@ static double parse(const fp_sample *sample, const fp_tokens *trained, uint32_t 
     fp_trie trie;
     uint64_t codes = 0;
     uint8_t *is_used = calloc(FP_MAX_TOKENS, 1);
-    if (!is_used || fp_tokens_create(&tokens, 16, &plain, NULL) ||
-        fp_trie_create(&trie, &tokens, trained->count, &plain, NULL))
+    if (!is_used || fp_tokens_open(&tokens, 16, &plain, NULL) ||
+        fp_trie_open(&trie, &tokens, trained->count, &plain, NULL))
         abort();
     for (uint32_t id = 256; id < trained->count; id++)
         CHECK_EQ(fp_trie_add(&trie, trained->bytes[id], trained->lengths[id]), id);
@@ -206,8 +210,8 @@ static double parse(const fp_sample *sample, const fp_tokens *trained, uint32_t 
     *used = 0;
     for (uint32_t id = 0; id < trained->count; id++) *used += is_used[id];
     free(is_used);
-    fp_trie_free(&trie, &plain);
-    fp_tokens_free(&tokens, &plain);
+    fp_trie_close(&trie, &plain);
+    fp_tokens_close(&tokens, &plain);
     return (double)sample->size / (double)codes;
 }
 
@@ -238,13 +242,14 @@ static void test_figures(void) {
                bytes_per_code);
         CHECK(bytes_per_code >= bars[i].bytes_per_code);
         CHECK(used >= bars[i].least_used);
-        fp_tokens_free(&tokens, &plain);
-        fp_tokens_free(&again, &plain);
+        fp_tokens_close(&tokens, &plain);
+        fp_tokens_close(&again, &plain);
         drop(&sample);
     }
 }
 
-/* All widths, both limits, hot or not; on text, and on random bytes, where every byte pair is as good as another. */
+/* All widths, both limits, hot or not; on text, and on random bytes, where every byte pair is as
+ * good as another. */
 static void test_widths(uint64_t seed) {
     fp_sample text = generate(FP_TPCH_L_COMMENT, 600000);
     uint8_t *random = malloc(300000);
@@ -259,17 +264,17 @@ static void test_widths(uint64_t seed) {
                 CHECK(parse(&text, &tokens, &used) > (bits == 9 ? 2.5 : 4));
                 /* Small columns get no more tokens than they can pay for. */
                 CHECK(tokens.count <= 256 + 512 + text.size / 256);
-                fp_tokens_free(&tokens, &plain);
+                fp_tokens_close(&tokens, &plain);
                 tokens = train(&noise, bits, max_token, hot);
-                fp_tokens_free(&tokens, &plain);
+                fp_tokens_close(&tokens, &plain);
             }
     drop(&text);
     drop(&noise);
     free(random);
 }
 
-/* A column of few distinct values ends up with those as tokens, be it ever so small. As they share no prefixes, they
- * also need the most nodes a token can. */
+/* A column of few distinct values ends up with those as tokens, be it ever so small. As they share
+ * no prefixes, they also need the most nodes a token can. */
 static void test_distinct(uint64_t seed) {
     enum { STRINGS = 1000, TIMES = 80 };
     uint8_t(*strings)[16] = malloc(STRINGS * sizeof *strings),
@@ -285,7 +290,7 @@ static void test_distinct(uint64_t seed) {
     CHECK(parse(&sample, &tokens, &used) > 14);
     for (uint32_t id = 256; id < tokens.count; id++) whole += tokens.lengths[id] == 16;
     CHECK(whole > STRINGS * 9 / 10 && whole <= STRINGS);
-    fp_tokens_free(&tokens, &plain);
+    fp_tokens_close(&tokens, &plain);
     drop(&sample);
     free(strings);
     free(bytes);
@@ -297,15 +302,16 @@ static void test_allocation(void) {
     counting_start(&count);
     fastpair_allocator hooks = counting_hooks(&count);
     fp_tokens tokens;
-    CHECK_EQ(fp_train_onpair(&sample, 12, 16, 0, &hooks, &tokens, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){12, 16, 0}, &hooks, &tokens, NULL),
+             FASTPAIR_OK);
     uint64_t calls = count.calls;
-    fp_tokens_free(&tokens, &hooks);
+    fp_tokens_close(&tokens, &hooks);
     CHECK_EQ(count.live, 0);
     for (uint64_t n = 0; n < calls; n++) {
         fastpair_error error;
         counting_start(&count);
         count.fail_at = n;
-        CHECK_EQ(fp_train_onpair(&sample, 12, 16, 0, &hooks, &tokens, &error),
+        CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){12, 16, 0}, &hooks, &tokens, &error),
                  FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(error.status, FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK(!tokens.bytes && !tokens.lengths);
@@ -314,9 +320,10 @@ static void test_allocation(void) {
     /* The largest tables there are stay within their bound. */
     sample.column_bytes = 1u << 30;
     counting_start(&count);
-    CHECK_EQ(fp_train_onpair(&sample, 16, 16, 0, &hooks, &tokens, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){16, 16, 0}, &hooks, &tokens, NULL),
+             FASTPAIR_OK);
     CHECK(count.peak_bytes < 32u << 20);
-    fp_tokens_free(&tokens, &hooks);
+    fp_tokens_close(&tokens, &hooks);
     drop(&sample);
 }
 

@@ -1,7 +1,8 @@
-/* test_writer.c - the writer and the reader: any split of the same rows, failing sinks and sources, framing, drift.
+/* test_writer.c - the writer and the reader: any split of the same rows, failing sinks and sources,
+ * framing, drift.
  *
- * A column appended in pieces of any size must decode to its rows, and must give the very bytes that one append
- * gives: what the writer makes depends on rows and options alone. */
+ * A column appended in pieces of any size must decode to its rows, and must give the very bytes
+ * that one append gives: what the writer makes depends on rows and options alone. */
 #include "sink.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static void splits(uint64_t seed, uint32_t times) {
         fastpair_compress_options options = {.struct_size = sizeof options,
                                              .codec = codecs[check_random(&random) % 4]};
         options.chunk_bytes = 1000 + check_random(&random) % 20000;
-        options.sample_bytes = i % 2 ? 0 : 3000 + check_random(&random) % 5000;
+        options.expert = EXPERT(.sample_bytes = i % 2 ? 0 : 3000 + check_random(&random) % 5000);
         options.threads = (uint32_t)(check_random(&random) % 4);
         sink_state whole = {.fail_at = UINT64_MAX};
         fastpair_error error;
@@ -72,7 +73,7 @@ static void failing_sinks(uint64_t seed) {
         CHECK_EQ(status, FASTPAIR_ERROR_IO);
         CHECK_EQ(error.status, FASTPAIR_ERROR_IO);
         CHECK(strstr(error.message, strerror(state.code)) != NULL);
-        CHECK_EQ(state.writes, n + 1); /* nothing is written behind a hole */
+        CHECK_EQ(state.writes, n + 1); /* nothing is written past a hole */
     }
     shape_free(&s);
 }
@@ -105,14 +106,14 @@ static void failing_sources(uint64_t seed) {
         source_state state = {.from = {image, size, 0, 500}, .fail_at = n};
         fastpair_source source = {failing_read, &state};
         fastpair_reader *reader = NULL;
-        fastpair_status status = fastpair_reader_open(&source, NULL, 1 + n % 3, &reader, &error);
-        fastpair_rows rows;
+        fastpair_status status = reader_open_with(1 + n % 3, &source, NULL, &reader, &error);
+        fastpair_rows rows = {.struct_size = sizeof rows};
         int at_end = 0;
         uint64_t seen = 0, wrong = 0;
         while (status == FASTPAIR_OK && !at_end) {
             status = fastpair_reader_next(reader, &rows, &at_end, &error);
             for (uint64_t i = 0; status == FASTPAIR_OK && i < rows.rows; i++, seen++)
-                wrong += rows.offsets[i + 1] - rows.offsets[i] !=
+                wrong += fp_row_start(&rows, i + 1) - fp_row_start(&rows, i) !=
                          s.out_offsets[seen + 1] - s.out_offsets[seen];
         }
         CHECK_EQ(wrong, 0);
@@ -145,9 +146,9 @@ static void ends(void) {
     verify_source from = {image, size, 0, 0};
     fastpair_source source = {verify_read, &from};
     fastpair_reader *reader = NULL;
-    verify_ok(fastpair_reader_open(&source, NULL, 0, &reader, &error), &error, "open");
+    verify_ok(reader_open_with(0, &source, NULL, &reader, &error), &error, "open");
     for (int i = 0; i < 3; i++) {
-        fastpair_rows rows = {.rows = 9};
+        fastpair_rows rows = {.struct_size = sizeof rows, .rows = 9};
         int at_end = 0;
         verify_ok(fastpair_reader_next(reader, &rows, &at_end, &error), &error, "next");
         CHECK(at_end == 1 && rows.rows == 0);
@@ -156,8 +157,8 @@ static void ends(void) {
     verify_source nothing = {image, 0, 0, 0};
     source.context = &nothing;
     reader = NULL;
-    fastpair_status status = fastpair_reader_open(&source, NULL, 1, &reader, &error);
-    fastpair_rows rows;
+    fastpair_status status = reader_open_with(1, &source, NULL, &reader, &error);
+    fastpair_rows rows = {.struct_size = sizeof rows};
     int at_end = 0;
     if (status == FASTPAIR_OK) status = fastpair_reader_next(reader, &rows, &at_end, &error);
     CHECK_EQ(status, FASTPAIR_ERROR_CORRUPT);
@@ -193,13 +194,13 @@ static void framing(void) {
             verify_source from = {state.out.data, state.out.size, 0, 0};
             fastpair_source source = {verify_read, &from};
             fastpair_reader *reader = NULL;
-            verify_ok(fastpair_reader_open(&source, NULL, 1, &reader, &error), &error, "reader");
+            verify_ok(reader_open_with(1, &source, NULL, &reader, &error), &error, "reader");
             int has = 0, final_seen = -1, at_end = 0;
             uint8_t separator = 0;
             verify_ok(fastpair_reader_get_framing(reader, &has, &separator, &final_seen, &error),
                       &error, "get_framing");
             CHECK(has == 1 && separator == '\t' && final_seen == 1);
-            fastpair_rows rows;
+            fastpair_rows rows = {.struct_size = sizeof rows};
             while (!at_end && verify_ok(fastpair_reader_next(reader, &rows, &at_end, &error),
                                         &error, "next")) {}
             verify_ok(fastpair_reader_get_framing(reader, &has, &separator, &final_seen, &error),
@@ -223,13 +224,14 @@ static void framing(void) {
 
 /* ---------------------------------------------------------------- drift */
 
-/* Different columns one behind the other: the writer must notice, train again, and be the smaller for it. */
+/* Different columns one after the other: the writer must notice and train again, and the file must
+ * be smaller for it. */
 static void drift(uint64_t seed) {
     static const shape_kind kinds[] = {SHAPE_WORDS, SHAPE_URLS, SHAPE_UTF8, SHAPE_CLERKS};
     for (uint32_t bits = 12; bits <= 16; bits += 4) {
         fastpair_compress_options options = {
             .struct_size = sizeof options, .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = bits};
-        options.chunk_bytes = 1u << 20, options.sample_bytes = 2u << 20;
+        options.chunk_bytes = 1u << 20, options.expert = EXPERT(.sample_bytes = 2u << 20);
         sink_state adapted = {.fail_at = UINT64_MAX}, fixed = {.fail_at = UINT64_MAX};
         fastpair_sink sinks[2] = {{sink_write, &adapted}, {sink_write, &fixed}};
         fastpair_writer *writers[2] = {NULL, NULL};
@@ -256,7 +258,7 @@ static void drift(uint64_t seed) {
         verify_ok(fastpair_column_open(adapted.out.data, adapted.out.size, NULL, &column, &error),
                   &error, "open");
         verify_ok(fastpair_column_get_info(column, &info, &error), &error, "info");
-        verify_ok(fastpair_column_validate(column, 1, &error), &error, "validate");
+        verify_ok(validate_with(1, column, &error), &error, "validate");
         CHECK(info.dictionaries >= 2);
         CHECK(adapted.out.size < fixed.out.size);
         printf("drift, %u bits: %llu dictionaries, %llu bytes, with the first alone %llu\n", bits,
@@ -265,16 +267,16 @@ static void drift(uint64_t seed) {
         uint64_t base = 0;
         for (int i = 0; i < 4; i++) { /* each part comes back from where it lies */
             guard bytes = guard_make(parts[i].out_size);
-            fastpair_destination to = {bytes.data, bytes.size, NULL, 0, NULL, 0};
-            verify_ok(fastpair_column_decode(column, base, parts[i].rows.rows, &to, 2, &error),
-                      &error, "decode");
+            fastpair_destination to = to_memory(bytes.data, bytes.size, NULL, 0, NULL);
+            verify_ok(decode_with(2, column, base, parts[i].rows.rows, &to, &error), &error,
+                      "decode");
             CHECK(!memcmp(bytes.data, parts[i].out_bytes, bytes.size));
             base += parts[i].rows.rows;
             CHECK(guard_free(&bytes));
         }
         CHECK_EQ(base, info.rows);
         fastpair_column_close(column);
-        fastpair_dictionary_free(first);
+        fastpair_dictionary_close(first);
         for (int i = 0; i < 4; i++) shape_free(&parts[i]);
         free(adapted.out.data), free(fixed.out.data);
     }
@@ -286,7 +288,7 @@ static void no_drift(uint64_t seed) {
     shape_make(&s, SHAPE_LOG_LINES, seed, &(shape_options){.bytes = 6u << 20});
     fastpair_compress_options options = {
         .struct_size = sizeof options, .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12};
-    options.chunk_bytes = 500000, options.sample_bytes = 1u << 20;
+    options.chunk_bytes = 500000, options.expert = EXPERT(.sample_bytes = 1u << 20);
     sink_state state = {.fail_at = UINT64_MAX};
     fastpair_error error;
     verify_ok(write_column(&state, &s, &options, 5000, seed, &error), &error, s.name);
@@ -296,12 +298,13 @@ static void no_drift(uint64_t seed) {
     shape_free(&s);
 }
 
-/* Rows that do not compress, then rows that do: the writer must find out, although the first model was of no use. */
+/* Rows that do not compress, then rows that do: the writer must find out, although the first model
+ * was of no use. */
 static void drift_from_noise(uint64_t seed) {
     fastpair_compress_options options = {.struct_size = sizeof options,
                                          .codec = FASTPAIR_CODEC_ONPAIR,
                                          .code_bits = 12,
-                                         .sample_bytes = 2u << 20,
+                                         .expert = EXPERT(.sample_bytes = 2u << 20),
                                          .chunk_bytes = 1u << 19};
     sink_state state = {.fail_at = UINT64_MAX};
     fastpair_sink sink = {sink_write, &state};

@@ -1,17 +1,20 @@
-/* assembled.cuh - our decoder, one function a stage. In: packed codes in length classes, a dictionary made
- * for shared memory, an output position for each batch. Out: the tokens, back to back, in global memory.
+/* assembled.cuh - our decoder, one function per stage. In: packed codes in length classes, a
+ * resident dictionary, an output position per batch. Out: the tokens, back to back, in global
+ * memory.
  *
- * A warp takes a batch of 32 * K codes, and a lane K codes that follow each other. The trick: a lane puts its
- * tokens together in registers and stores whole aligned words, so that what the paper's decoder does with
- * sixteen stores takes two or three. A block stays on its multiprocessor, copies the dictionary there once
- * and goes through many batches, which its warps take as they get free; while a warp works on one, the codes
- * of the next are on their way. Refuses, writing nothing: a batch with a code behind the dictionary's last
- * class, one that does not end where the next one begins, one larger than the host was told. */
+ * A warp takes a batch of 32 * K codes, and a lane K codes that follow each other. The trick: a
+ * lane puts its tokens together in registers and stores whole aligned words, so that two or three
+ * stores do what takes the paper's decoder sixteen. A block stays on its multiprocessor, copies the
+ * dictionary to shared memory once and goes through many batches, which its warps take as they get
+ * free. While a warp works on one batch, the codes of its next batch are on their way.
+ *
+ * Refuses, writing nothing: a batch with a code after the dictionary's last class; a batch that
+ * does not end where the next one begins; a batch larger than the host was told. */
 #ifndef FP_GPU_ASSEMBLED_CUH
 #define FP_GPU_ASSEMBLED_CUH
 
 #include "assembled_tokens.cuh"
-#include "chunk.cuh"
+#include "batch_positions.cuh"
 
 /* ---------------------------------------------------------------- where things are */
 
@@ -48,18 +51,22 @@ DEVICE uint32_t assembled_find(const fp_gpu_span_launch *launch, uint32_t batch)
     return low;
 }
 
-DEVICE fp_gpu_group assembled_group(const fp_gpu_span_launch *launch, uint32_t number) {
-    uint64_t at = launch->groups + number * (uint64_t)sizeof(fp_gpu_group);
-    fp_words4 where = global_load16(at), sizes = global_load16(at + 16);
-    fp_gpu_group group;
-    group.image = words_low(where);
-    group.cold = (uint64_t)warp_same(where.word[3]) << 32 | warp_same(where.word[2]);
-    group.image_bytes = warp_same(sizes.word[0]);
-    group.slots = warp_same(sizes.word[1]);
-    group.near = warp_same(sizes.word[2]);
-    group.split = warp_same(sizes.word[3]);
-    group.staging = warp_same(global_load4(at + 32));
-    return group;
+DEVICE fp_gpu_dict assembled_head(uint64_t dicts, uint32_t number) {
+    static_assert(offsetof(fp_gpu_dict, resident) == 0 && offsetof(fp_gpu_dict, cold) == 8 &&
+                      offsetof(fp_gpu_dict, resident_bytes) == 16,
+                  "two loads of 16 bytes bring two places and four sizes");
+    uint64_t at = dicts + number * (uint64_t)FP_GPU_DICT_UNIT;
+    fp_words4 places = global_load16(at);
+    fp_words4 sizes = global_load16(at + offsetof(fp_gpu_dict, resident_bytes));
+    fp_gpu_dict head;
+    head.resident = words_low(places);
+    head.cold = (uint64_t)warp_same(places.word[3]) << 32 | warp_same(places.word[2]);
+    head.resident_bytes = warp_same(sizes.word[0]);
+    head.slots = warp_same(sizes.word[1]);
+    head.near = warp_same(sizes.word[2]);
+    head.split = warp_same(sizes.word[3]);
+    head.staging = warp_same(global_load4(at + offsetof(fp_gpu_dict, staging)));
+    return head;
 }
 
 /* A batch that is under way. */
@@ -68,10 +75,21 @@ typedef struct assembled_batch {
     uint32_t left; /* codes from the batch's first to the chunk's last */
     uint32_t end;  /* decoded bytes of the chunk */
     uint32_t in_chunk;
-    chunk_place place;
+    batch_place place;
 } assembled_batch;
 
 /* ---------------------------------------------------------------- the stages */
+
+DEVICE batch_positions assembled_positions(const fp_gpu_span *span) {
+    batch_positions in;
+    in.positions = span->positions;
+    in.deltas = span->deltas_at ? span->positions + 4 * (uint64_t)span->deltas_at : 0;
+    in.shift = span->position_shift;
+    in.step = span->position_step;
+    in.entries = span->entries;
+    in.end = span->decoded_bytes;
+    return in;
+}
 
 /* fetch: starts copying a batch's codes to shared memory, and reads where its bytes go. */
 template <class shape, int BITS>
@@ -79,12 +97,12 @@ DEVICE assembled_batch assembled_fetch(const fp_gpu_span_launch *launch, uint32_
                                        uint32_t *which, uint8_t *codes) {
     while (number >= launch->spans[*which + 1].first_batch) *which += 1;
     const fp_gpu_span *span = &launch->spans[*which];
-    chunk_places places = chunk_places_from_span(span);
+    batch_positions positions = assembled_positions(span);
     assembled_batch batch;
     batch.in_chunk = number - span->first_batch;
     batch.out = span->out;
     batch.left = span->code_count - batch.in_chunk * shape::codes;
-    batch.end = places.end;
+    batch.end = positions.end;
     uint64_t from = span->codes + (uint64_t)batch.in_chunk * shape::batch_bytes;
     uint32_t there = (least(batch.left, shape::codes) * BITS + 127) / 128;
     UNROLL for (uint32_t r = 0; r < (shape::batch_bytes / 16 + 31) / 32; r++) {
@@ -92,39 +110,40 @@ DEVICE assembled_batch assembled_fetch(const fp_gpu_span_launch *launch, uint32_
         if (unit < shape::batch_bytes / 16)
             async_load16(codes + 16 * unit, from + 16 * unit, unit < there);
     }
-    batch.place = chunk_read_place(&places, batch.in_chunk);
+    batch.place = batch_read_place(&positions, batch.in_chunk);
     return batch;
 }
 
-/* drain: `total` bytes from `from` to `out`, which have the same distance from a 32-byte boundary. Single
- * bytes up to the first boundary and behind the last one, so that no other batch's bytes are touched. */
+/* drain: `total` bytes from `from` to `out`, which have the same distance from a 32-byte boundary.
+ * Single bytes up to the first boundary and after the last one, so that no other batch's bytes are
+ * touched. */
 DEVICE void assembled_drain(const uint8_t *from, uint64_t out, uint32_t total) {
     uint32_t head = least((0u - (uint32_t)out) & 31, total), body = (total - head) & ~31u;
     bulk_store(out + head, from + head, body);
-    uint32_t behind = head + body + lane();
+    uint32_t tail = head + body + lane();
     if (lane() < head) global_store1(out + lane(), shared_load1(from + lane()));
-    if (behind < total) global_store1(out + behind, shared_load1(from + behind));
+    if (tail < total) global_store1(out + tail, shared_load1(from + tail));
 }
 
 /* ---------------------------------------------------------------- the whole */
 
-/* One batch whose codes have come. `staging` is the warp's buffer in shared memory, `room` its size. Returns
- * the bits for the status word, the same in all lanes. */
+/* One batch whose codes have come. `staging` is the warp's buffer in shared memory, `room` its
+ * size. Returns the bits for the status word, the same in all lanes. */
 template <class shape, class unit, int K, int BITS, int L, int D>
 DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *words,
                                  const assembled_batch *batch, uint8_t *shared, uint32_t staging,
                                  uint32_t room) {
     uint32_t lengths[(K + 3) / 4], tokens[K][shape::token_words], bad = 0, long_steps = 0;
     if (shape::asks_early) assembled_ask<shape, BITS, L, D>(dict, words, tokens);
-    int behind =
+    int past =
         assembled_measure<shape, K, BITS, L, D>(dict, words, batch->left, lengths, &long_steps);
-    if (warp_ballot(behind)) bad = FP_GPU_BAD_CODE;
+    if (warp_ballot(past)) bad = FP_GPU_BAD_CODE;
     uint32_t own = assembled_sum<K>(lengths), sum = warp_inclusive_sum(own),
              total = warp_shfl(sum, 31);
-    uint32_t place = chunk_position(batch->place), begin = warp_shfl(place, 0),
+    uint32_t place = batch_position(batch->place), begin = warp_shfl(place, 0),
              end = warp_shfl(place, 1);
-    /* As far into a line, or a quarter of it, in shared memory as in global memory: a copy then reads none twice.
-     * Whole lines count where gathers compete with the copy. */
+    /* As far into a line, or a quarter of a line, in shared memory as in global memory: the copy
+     * then reads no line twice. Whole lines count where gathers compete with the copy. */
     enum { line = D == FP_GPU_HOT || D == FP_GPU_FAR ? FP_GPU_LINE : FP_GPU_LINE / 4 };
     uint32_t moved = ((uint32_t)batch->out + begin - staging) & (line - 1);
     /* The one check that keeps every write inside the chunk, and finds any lie about positions. */
@@ -132,8 +151,9 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
         (batch->in_chunk == 0 && begin != 0))
         bad |= FP_GPU_BAD_SIDECAR;
     if (bad) return bad;
-    /* The host took the room from the chunk's header; a header that lies makes no lane leave the buffer. A return of its
-     * own: with the checks in one, the compiler asks for so many tokens early that K16 loses 2 to 4 %. */
+    /* The host took the room from the chunk's header; a header that lies makes no lane leave the
+     * buffer. A return of its own: with both checks in one, the compiler asks for so many tokens
+     * early that K16 loses 2 to 4 % (docs/lab). */
     if (total + line - 1 > room) return FP_GPU_BAD_SIDECAR;
     bulk_wait_read(); /* the batch before may still be on its way out of the buffer */
     warp_sync();
@@ -150,35 +170,35 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
 
 /* Copies the dictionary to shared memory and says where everything is. */
 template <int BITS, int L>
-DEVICE assembled_dict assembled_open(const fp_gpu_group *group, uint8_t *shared) {
+DEVICE assembled_dict assembled_open(const fp_gpu_dict *head, uint8_t *shared) {
     assembled_dict dict;
     dict.lengths = shared;
     dict.tokens = shared + FP_GPU_CLASS_TABLE(BITS);
-    dict.halves = dict.tokens + L / 2 * (group->near - group->split);
-    dict.cold = group->cold;
-    dict.slots = group->slots;
-    dict.near = group->near;
-    dict.split = group->split;
-    for (uint32_t at = 16 * thread_in_block(); at < group->image_bytes;
+    dict.halves = dict.tokens + L / 2 * (head->near - head->split);
+    dict.cold = head->cold;
+    dict.slots = head->slots;
+    dict.near = head->near;
+    dict.split = head->split;
+    for (uint32_t at = 16 * thread_in_block(); at < head->resident_bytes;
          at += 16 * threads_in_block())
-        shared_store16(shared + at, global_load16(group->image + at));
+        shared_store16(shared + at, global_load16(head->resident + at));
     return dict;
 }
 
-/* Batches of one group, from `number` on in steps of `step` up to `end`: a block's warps take them in turn, a run at a
- * time; `next_run` in shared memory is what the next warp takes. `span` is a span not behind the first one's. Returns
- * the bits for the status word. */
+/* Batches with one dictionary, from `first` on in steps of `step` up to `end`: a block's warps take
+ * them in turn, a run at a time; `next_run` in shared memory is what the next warp takes. `span` is
+ * a span not after that of the first batch. Returns the bits for the status word. */
 template <int K, int BITS, int L, int D, int S>
 DEVICE uint32_t assembled_run(const fp_gpu_span_launch *launch, uint32_t span, uint32_t first,
                               uint32_t step, uint32_t end, uint8_t *shared) {
     typedef assembled_shape<K, BITS, L, D, S> shape;
     typedef typename assembled_unit<S>::type unit;
     uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
-    fp_gpu_group group = assembled_group(launch, launch->spans[span].group);
-    assembled_dict dict = assembled_open<BITS, L>(&group, shared);
-    uint32_t buffers = group.image_bytes + warp * (shape::code_bytes + group.staging);
+    fp_gpu_dict head = assembled_head(launch->dicts, launch->spans[span].dict);
+    assembled_dict dict = assembled_open<BITS, L>(&head, shared);
+    uint32_t buffers = head.resident_bytes + warp * (shape::code_bytes + head.staging);
     uint8_t *codes = shared + buffers;
-    uint8_t *next_run = shared + group.image_bytes + warps * (shape::code_bytes + group.staging);
+    uint8_t *next_run = shared + head.resident_bytes + warps * (shape::code_bytes + head.staging);
     if (lane() < 4) shared_store4(codes + shape::batch_bytes + 4 * lane(), 0);
     if (thread_in_block() == 0) shared_store4(next_run, warps);
     uint32_t mine = warp * shape::run, bad = 0, number = first + mine * step;
@@ -204,13 +224,13 @@ DEVICE uint32_t assembled_run(const fp_gpu_span_launch *launch, uint32_t span, u
         is_there = number < end;
         if (is_there) next = assembled_fetch<shape, BITS>(launch, number, &span, codes);
         bad |= assembled_decode<shape, unit, K, BITS, L, D>(
-            &dict, words, &batch, shared, buffers + shape::code_bytes, group.staging);
+            &dict, words, &batch, shared, buffers + shape::code_bytes, head.staging);
     }
     bulk_wait();
     return bad;
 }
 
-/* A kernel: all groups that the block's part of the batches touches, one after the other. */
+/* A kernel: all dictionaries that the block's part of the batches needs, one after the other. */
 template <int K, int BITS, int L, int D, int S>
 DEVICE void assembled_kernel(const fp_gpu_span_launch *launch) {
     SHARED_DYNAMIC_BYTES(shared);
@@ -219,7 +239,7 @@ DEVICE void assembled_kernel(const fp_gpu_span_launch *launch) {
     uint32_t bad = 0;
     for (uint32_t at = part.first; at < part.end;) {
         uint32_t span = assembled_find(launch, at),
-                 end = least(part.end, launch->spans[span].group_end);
+                 end = least(part.end, launch->spans[span].dict_end);
         bad |= assembled_run<K, BITS, L, D, S>(launch, span, at + part.member, part.members, end,
                                                shared);
         at = end;

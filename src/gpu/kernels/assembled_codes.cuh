@@ -1,15 +1,15 @@
-/* assembled_codes.cuh - a lane's codes and what they say of themselves. In: packed codes in shared memory, the table of
- * lengths by class. Out: K codes in registers, still packed, and the lengths of their tokens. The trick: a code's
- * upper bits give its token's length, so that no token has to be read to know where the next one goes. Refuses codes
- * behind the dictionary's last class. */
+/* assembled_codes.cuh - a lane's codes and what they say of themselves. In: packed codes in shared
+ * memory, the table of lengths by class. Out: K codes in registers, still packed, and the lengths
+ * of their tokens. The trick: a code's upper bits give its token's length, so that no token has to
+ * be read to know where the next token goes. Refuses codes after the dictionary's last class. */
 #ifndef FP_GPU_ASSEMBLED_CODES_CUH
 #define FP_GPU_ASSEMBLED_CODES_CUH
 
-#include "image.h"
+#include "resident.h"
 #include "warp.cuh"
 
-/* K codes of BITS bits a lane; tokens of at most L bytes, 8 or 16; where they are (D, an fp_gpu_home); bytes
- * that a lane collects before it stores them (S, 4 or 8). */
+/* K codes of BITS bits per lane; tokens of at most L bytes, 8 or 16; where tokens are (D, an
+ * fp_gpu_home); bytes that a lane collects before it stores them (S, 4 or 8). */
 template <int K, int BITS, int L, int D, int S> struct assembled_shape {
     static_assert(BITS >= 1 && BITS <= 16 && (L == 8 || L == 16), "what files have");
     static_assert((S == 4 || S == 8) && K >= S, "every lane that has all its codes fills a unit");
@@ -24,12 +24,13 @@ template <int K, int BITS, int L, int D, int S> struct assembled_shape {
         code_bytes = FP_GPU_CODE_BUFFER(K, BITS),
         class_shift = FP_GPU_CLASS_SHIFT(BITS),
         token_words = L / 4,
-        /* Tokens asked for before the first is put together: those from global memory take long to come. From
-         * shared memory it makes no difference. */
+        /* Tokens asked for before the first is put together: tokens from global memory take long to
+         * come. From shared memory it makes no difference. */
         ahead = D == FP_GPU_HOT ? 8 : 0,
-        /* And before anything is known about the codes: worth it where few tokens are cold, as it takes registers. */
+        /* And before anything is known about the codes: worth it where few tokens are cold, as it
+         * takes registers. */
         asks_early = D == FP_GPU_HOT && L == 16 && BITS < 16,
-        /* Batches that a warp takes at a time: fewer codes than 1024 are not worth the taking. */
+        /* Batches that a warp takes at a time: fewer codes than 1024 do not pay for the taking. */
         run = K < 32 ? 32 / K : 1,
     };
 };
@@ -93,7 +94,7 @@ template <int K> DEVICE uint32_t assembled_mine(uint32_t left) {
     return lane() * K < left ? least(left - lane() * K, K) : 0;
 }
 
-/* The chunk's last batch: what lies behind its last code becomes code 0, which is always there. */
+/* The chunk's last batch: what lies after its last code becomes code 0, which is always there. */
 template <class shape, int K, int BITS> DEVICE void assembled_cut(uint32_t left, uint32_t *words) {
     uint32_t bits = assembled_mine<K>(left) * BITS;
     UNROLL for (uint32_t i = 0; i < shape::lane_words; i++) {
@@ -112,15 +113,15 @@ template <int K> DEVICE uint32_t assembled_long_steps(const uint32_t *lengths) {
     return warp_or(mine);
 }
 
-/* measure: lengths of the K tokens, a byte each, four to a word; a length follows from the class of a code.
- * Returns whether a code is behind the last class. */
+/* measure: lengths of the K tokens, a byte each, four per word; a length follows from the class of
+ * a code. Returns whether a code is after the last class. */
 template <class shape, int K, int BITS, int L, int D>
 DEVICE int assembled_measure(const assembled_dict *dict, const uint32_t *words, uint32_t left,
                              uint32_t *lengths, uint32_t *long_steps) {
     enum { class_bits = BITS - shape::class_shift, in_word = class_bits < 3 ? class_bits : 3 };
     uint32_t all = 0, largest = 0;
     UNROLL for (int k = 0; k < K; k++) {
-        /* Eight classes to a word of the table. */
+        /* Eight classes per word of the table. */
         int first = k * BITS + shape::class_shift;
         uint32_t word = class_bits > 3 ? assembled_bits(words, first + 3, class_bits - 3) : 0;
         uint32_t eight = shared_load4(dict->lengths + word * 4);

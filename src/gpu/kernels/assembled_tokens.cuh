@@ -1,7 +1,7 @@
-/* assembled_tokens.cuh - a lane's tokens, put together. In: K codes and lengths, and where the lane's output begins. Out:
- * the tokens, back to back, in shared memory. The trick: a lane shifts tokens into place in registers and stores
- * aligned units of 4 or 8 bytes when they are full; units that two lanes share are joined with one shuffle at the
- * end. */
+/* assembled_tokens.cuh - a lane's tokens, put together. In: K codes and lengths, and where the
+ * lane's output begins. Out: the tokens, back to back, in shared memory. The trick: a lane shifts
+ * tokens into place in registers and stores aligned units of 4 or 8 bytes when they are full; units
+ * that two lanes share are joined with one shuffle at the end. */
 #ifndef FP_GPU_ASSEMBLED_TOKENS_CUH
 #define FP_GPU_ASSEMBLED_TOKENS_CUH
 
@@ -27,18 +27,18 @@ template <int L> DEVICE void assembled_half(const uint8_t *at, uint32_t *words) 
 template <int BITS, int L, int D>
 DEVICE void assembled_token(const assembled_dict *dict, const uint32_t *words, int k,
                             uint32_t *token) {
-    enum { row_scale = L == 16 ? 4 : 3, half_scale = row_scale - 1 };
+    enum { cell_scale = L == 16 ? 4 : 3, half_scale = cell_scale - 1 };
     if (D == FP_GPU_FAR) {
-        uint64_t at = dict->cold + assembled_scaled<BITS>(words, k, row_scale);
-        fp_words4 row = {{0, 0, 0, 0}};
+        uint64_t at = dict->cold + assembled_scaled<BITS>(words, k, cell_scale);
+        fp_words4 cell = {{0, 0, 0, 0}};
         if (L == 8) {
             uint64_t eight = global_load8(at);
-            row.word[0] = (uint32_t)eight;
-            row.word[1] = (uint32_t)(eight >> 32);
+            cell.word[0] = (uint32_t)eight;
+            cell.word[1] = (uint32_t)(eight >> 32);
         } else {
-            row = global_load16(at);
+            cell = global_load16(at);
         }
-        UNROLL for (int i = 0; i < L / 4; i++) token[i] = row.word[i];
+        UNROLL for (int i = 0; i < L / 4; i++) token[i] = cell.word[i];
         return;
     }
     uint32_t at = assembled_scaled<BITS>(words, k, half_scale), split = dict->split << half_scale;
@@ -58,7 +58,7 @@ template <class unit> struct assembled_rest {
     uint32_t end; /* where the lane's bytes end, in shared memory */
 };
 
-/* Puts a token of WORDS words, zero-padded, behind what the lane has, and stores all units that are full. */
+/* Puts a token of WORDS words, zero-padded, after what the lane has, and stores all full units. */
 template <int WORDS>
 DEVICE void assembled_put(uint8_t *shared, const uint32_t *token, uint32_t length,
                           assembled_rest<uint32_t> *rest) {
@@ -95,7 +95,7 @@ DEVICE void assembled_put(uint8_t *shared, const uint32_t *token, uint32_t lengt
     }
 }
 
-/* Asks for the first tokens. Any codes of BITS bits will do: rows in global memory are as many. */
+/* Asks for the first tokens. Any codes of BITS bits will do: global memory has a cell for each. */
 template <class shape, int BITS, int L, int D>
 DEVICE void assembled_ask(const assembled_dict *dict, const uint32_t *words,
                           uint32_t (*tokens)[shape::token_words]) {
@@ -103,8 +103,9 @@ DEVICE void assembled_ask(const assembled_dict *dict, const uint32_t *words,
         assembled_token<BITS, L, D>(dict, words, k, tokens[k]);
 }
 
-/* assemble: this lane's tokens, from byte `position` of shared memory on; the first have been asked for. All units that they
- * fill are stored; the first one lacks what the lane below has of it. */
+/* assemble: this lane's tokens, from byte `position` of shared memory on; the first ones have been
+ * asked for. All units that the tokens fill are stored; the first unit lacks what the lane below
+ * has of it. */
 template <class shape, class unit, int K, int BITS, int L, int D>
 DEVICE assembled_rest<unit> assembled_assemble(const assembled_dict *dict, const uint32_t *words,
                                                const uint32_t *lengths, uint32_t long_steps,
@@ -115,8 +116,8 @@ DEVICE assembled_rest<unit> assembled_assemble(const assembled_dict *dict, const
     UNROLL for (int k = 0; k < K; k++) {
         uint32_t length = byte_of(lengths[k / 4], k % 4), *token = tokens[k];
         if (D == FP_GPU_RARE) {
-            /* An access by no lane takes as long as any other, so the warp goes around those for second
-             * halves where it can. */
+            /* An access by no lane takes as long as any other, so the warp goes around accesses to
+             * second halves where it can. */
             uint32_t at = assembled_scaled<BITS>(words, k, 3);
             assembled_half<16>(dict->tokens + at, token);
             if (long_steps & assembled_step_bit(k)) {
@@ -146,8 +147,9 @@ DEVICE uint64_t assembled_below(uint64_t unit) {
     return (uint64_t)high << 32 | low;
 }
 
-/* join: units that two lanes share. `last` is the last lane with codes. A lane that has all its codes fills a
- * unit, so its first unit is stored already; only the last lane's may still be its rest. */
+/* join: units that two lanes share. `last` is the last lane with codes. A lane that has all its
+ * codes fills a unit, so its first unit is stored already; only the last lane's may still be its
+ * rest. */
 template <class unit>
 DEVICE void assembled_join(uint8_t *shared, uint32_t position, uint32_t last,
                            assembled_rest<unit> rest) {

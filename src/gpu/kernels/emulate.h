@@ -1,11 +1,11 @@
-/* emulate.h - the words of warp.cuh for the host, so that kernels run in tests. In: kernel text. Out: the
- * same text as ordinary C++.
+/* emulate.h - the words of warp.cuh for the host, so that kernels run in tests. In: kernel text.
+ * Out: the same text as ordinary C++.
  *
- * Each lane is a coroutine. It runs until it meets a word that involves other lanes and goes on when all of
- * them have met the same one; in between, lanes take turns in a random order. Words that touch memory are
- * checked: bounds and alignment in global memory; in shared memory also reads of what nobody wrote, and
- * accesses by two lanes with no synchronisation between them. The checks and the coroutines are in
- * tests/emulator.cc. */
+ * Each lane is a coroutine. It runs until it meets a word that involves other lanes and goes on
+ * when all of them have met the same one; in between, lanes take turns in a random order. Words
+ * that touch memory are checked: bounds and alignment in global memory; in shared memory also reads
+ * of what nobody wrote, and accesses by two lanes with no synchronisation between them. The checks
+ * and the coroutines are in tests/emulator.cc. */
 #ifndef FP_GPU_EMULATE_H
 #define FP_GPU_EMULATE_H
 
@@ -25,19 +25,20 @@ typedef enum emulate_word {
     EMULATE_BLOCK_SYNC
 } emulate_word;
 
-/* Waits for the other lanes; returns what the word gives this lane. File and line tell where lanes went
- * different ways. */
+/* Waits for the other lanes; returns what the word gives this lane. File and line tell where lanes
+ * went different ways. */
 uint32_t emulate_meet(emulate_word word, uint32_t value, uint32_t argument, const char *file,
                       int line);
 /* Copies between the lane and memory, checked. */
 void emulate_global_load(void *to, uint64_t address, uint32_t size);
 void emulate_global_store(uint64_t address, const void *from, uint32_t size);
-void emulate_global_or(uint64_t address, uint32_t bits);
+/* Atomic: the word becomes (word & keep) | set. */
+void emulate_global_change(uint64_t address, uint32_t keep, uint32_t set);
 void emulate_shared_load(void *to, const uint8_t *at, uint32_t size);
 void emulate_shared_store(uint8_t *at, const void *from, uint32_t size);
 uint32_t emulate_shared_add(uint8_t *at, uint32_t value);
-/* Copies that go on by themselves: they take from the word that starts them to the one that waits, and whoever
- * touches their shared memory in between is found. */
+/* Copies that go on by themselves: they take from the word that starts them to the one that waits,
+ * and whoever touches their shared memory in between is found. */
 void emulate_async_load(uint8_t *to, uint64_t from, int is_there);
 void emulate_async_wait(void);
 void emulate_bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes);
@@ -80,7 +81,6 @@ DEVICE void warp_sync(HERE) { emulate_meet(EMULATE_WARP_SYNC, 0, 0, file, line);
 DEVICE void block_sync(HERE) { emulate_meet(EMULATE_BLOCK_SYNC, 0, 0, file, line); }
 
 DEVICE uint32_t popcount(uint32_t value) { return (uint32_t)__builtin_popcount(value); }
-DEVICE uint32_t highest_bit(uint32_t value) { return 31u - (uint32_t)__builtin_clz(value); }
 DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
     return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
 }
@@ -96,7 +96,6 @@ DEVICE uint32_t add_bytes(uint32_t value, uint32_t sum) {
 }
 DEVICE uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 DEVICE uint32_t greatest(uint32_t a, uint32_t b) { return a > b ? a : b; }
-DEVICE uint64_t least64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 #define EMULATE_LOAD(name, function, from, type, result)                                           \
     DEVICE result name(from at) {                                                                  \
@@ -130,15 +129,15 @@ EMULATE_STORE(shared_store8, emulate_shared_store, uint8_t *, uint64_t, uint64_t
 EMULATE_STORE(shared_store16, emulate_shared_store, uint8_t *, fp_words4, fp_words4)
 DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) { return emulate_shared_add(at, value); }
 template <int L>
-DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_rows,
-                        uint32_t at, uint32_t near_end, uint32_t split, uint32_t *row) {
+DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_cells,
+                        uint32_t at, uint32_t near_end, uint32_t split, uint32_t *cell) {
     uint8_t bytes[L] = {0};
     if (at >= near_end)
-        emulate_global_load(bytes, far_rows + 2 * (uint64_t)at, L);
+        emulate_global_load(bytes, far_cells + 2 * (uint64_t)at, L);
     else
         emulate_shared_load(bytes, firsts + at, L / 2);
     if (at < near_end && at >= split) emulate_shared_load(bytes + L / 2, seconds + at, L / 2);
-    memcpy(row, bytes, L);
+    memcpy(cell, bytes, L);
 }
 DEVICE void async_load16(uint8_t *to, uint64_t from, int is_there) {
     emulate_async_load(to, from, is_there);
@@ -150,6 +149,11 @@ DEVICE void bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes) {
 DEVICE void bulk_fence(void) { emulate_bulk_fence(); }
 DEVICE void bulk_wait_read(void) { emulate_bulk_wait(); }
 DEVICE void bulk_wait(void) { emulate_bulk_wait(); }
-DEVICE void global_or4(uint64_t address, uint32_t bits) { emulate_global_or(address, bits); }
+DEVICE void global_or4(uint64_t address, uint32_t bits) {
+    emulate_global_change(address, 0xffffffffu, bits);
+}
+DEVICE void global_and4(uint64_t address, uint32_t bits) {
+    emulate_global_change(address, bits, 0);
+}
 
 #endif

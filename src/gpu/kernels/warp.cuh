@@ -1,11 +1,11 @@
-/* warp.cuh - the words kernels are written in. In: nothing. Out: some fifty small functions with one meaning
- * each.
+/* warp.cuh - the words that kernels are written in. In: nothing. Out: some fifty small functions
+ * with one meaning each.
  *
- * Kernels use these words and plain C, no other CUDA. On a GPU they are defined here, each a single
- * instruction or two; on the host emulate.h defines the same words, so that the very same kernel text runs
- * in tests under sanitizers. All 32 lanes of a warp reach a warp_* word together. Data that lanes exchange
- * through shared memory needs a warp_sync between the store and the load; the other warp words order
- * nothing. */
+ * Kernels use these words and plain C, no other CUDA. On a GPU the words are defined here, each a
+ * single instruction or two; on the host emulate.h defines the same words, so that the very same
+ * kernel text runs in tests under sanitizers. All 32 lanes of a warp reach a warp_* word together.
+ * Data that lanes exchange through shared memory needs a warp_sync between the store and the load;
+ * the other warp words order nothing. */
 #ifndef FP_GPU_WARP_CUH
 #define FP_GPU_WARP_CUH
 
@@ -22,7 +22,8 @@ typedef struct fp_words4 {
 
 #define DEVICE                     static __device__ __forceinline__
 #define UNROLL                     _Pragma("unroll")
-/* Memory of the block, 16-byte aligned: of a size known to the compiler, or what the launch asked for. */
+/* Memory of the block, 16-byte aligned: of a size known to the compiler, or what the launch asked
+ * for. */
 #define SHARED_BYTES(name, bytes)  __shared__ __align__(16) uint8_t name[bytes]
 #define SHARED_DYNAMIC_BYTES(name) extern __shared__ __align__(16) uint8_t name[]
 
@@ -48,16 +49,14 @@ DEVICE uint32_t warp_shfl(uint32_t value, uint32_t from) {
 DEVICE uint32_t warp_ballot(int condition) { return __ballot_sync(ALL_LANES, condition); }
 /* Bits that are set in any lane's value. */
 DEVICE uint32_t warp_or(uint32_t value) { return __reduce_or_sync(ALL_LANES, value); }
-/* A value that is the same in all lanes, in a form that tells the compiler so: what it decides is then
- * decided once for the warp, and addresses made of it are kept once. */
+/* A value that is the same in all lanes, in a form that tells the compiler so: branches on the
+ * value are then decided once per warp, and addresses made of the value are kept once. */
 DEVICE uint32_t warp_same(uint32_t value) { return __shfl_sync(ALL_LANES, value, 0); }
 DEVICE void warp_sync(void) { __syncwarp(); }
 DEVICE void block_sync(void) { __syncthreads(); }
 
 /* ---------------------------------------------------------------- bits */
 DEVICE uint32_t popcount(uint32_t value) { return (uint32_t)__popc((int)value); }
-/* Position of the highest set bit; value is not 0. */
-DEVICE uint32_t highest_bit(uint32_t value) { return 31u - (uint32_t)__clz((int)value); }
 /* Bits shift .. shift + 31 of high:low, 0 <= shift < 32. */
 DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
     return __funnelshift_r(low, high, shift);
@@ -77,11 +76,10 @@ DEVICE uint32_t byte_of(uint32_t value, uint32_t i) { return __byte_perm(value, 
 DEVICE uint32_t add_bytes(uint32_t value, uint32_t sum) { return __dp4a(value, 0x01010101u, sum); }
 DEVICE uint32_t least(uint32_t a, uint32_t b) { return min(a, b); }
 DEVICE uint32_t greatest(uint32_t a, uint32_t b) { return max(a, b); }
-DEVICE uint64_t least64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* ---------------------------------------------------------------- global memory */
-/* Addresses are integers; saying that they are global lets the compiler leave out the search for the right
- * memory. */
+/* Addresses are integers; saying that they are global lets the compiler leave out the search for
+ * the right memory. */
 #define GLOBAL(type, address)      ((type *)__cvta_global_to_generic((size_t)(address)))
 /* Loads of memory that nothing writes during the launch; addresses are aligned to the size. */
 DEVICE uint32_t global_load1(uint64_t address) { return __ldg(GLOBAL(const uint8_t, address)); }
@@ -112,6 +110,9 @@ DEVICE void global_store16(uint64_t address, fp_words4 value) {
 DEVICE void global_or4(uint64_t address, uint32_t bits) {
     atomicOr(GLOBAL(unsigned int, address), bits);
 }
+DEVICE void global_and4(uint64_t address, uint32_t bits) {
+    atomicAnd(GLOBAL(unsigned int, address), bits);
+}
 
 /* ---------------------------------------------------------------- shared memory */
 DEVICE uint32_t shared_load1(const uint8_t *at) { return *at; }
@@ -133,15 +134,16 @@ DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) {
 }
 
 /* ---------------------------------------------------------------- either memory */
-/* A row of L bytes, 8 or 16, at `at` bytes into the first halves: if that is below `near_end`, its first half from
- * shared memory and, from `split` on, its second half, else zeros; further up, all of it from global memory. Without
- * a branch, so that several rows can be on their way. */
+/* A token's cell of L bytes, 8 or 16, at `at` bytes into the first halves. If that is below
+ * `near_end`: its first half from shared memory and, from `split` on, its second half, else zeros.
+ * Further up: all of it from global memory. Without a branch, so that several can be on their way.
+ * (Seven parameters: each is an operand of the one statement.) */
 template <int L>
-DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_rows,
-                        uint32_t at, uint32_t near_end, uint32_t split, uint32_t *row) {
+DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_cells,
+                        uint32_t at, uint32_t near_end, uint32_t split, uint32_t *cell) {
     uint32_t first = (uint32_t)__cvta_generic_to_shared(firsts + at);
     uint32_t second = (uint32_t)__cvta_generic_to_shared(seconds + at);
-    uint64_t far_at = far_rows + 2 * (uint64_t)at;
+    uint64_t far_at = far_cells + 2 * (uint64_t)at;
     if (L == 16) {
         asm volatile("{\n\t.reg .pred near, both;\n\t"
                      "setp.lt.u32 near, %4, %5;\n\tsetp.ge.and.u32 both, %4, %6, near;\n\t"
@@ -149,7 +151,7 @@ DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t 
                      "@near ld.shared.v2.u32 {%0, %1}, [%7];\n\t"
                      "@both ld.shared.v2.u32 {%2, %3}, [%8];\n\t"
                      "@!near ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%9];\n\t}"
-                     : "=&r"(row[0]), "=&r"(row[1]), "=&r"(row[L / 8]), "=&r"(row[L / 4 - 1])
+                     : "=&r"(cell[0]), "=&r"(cell[1]), "=&r"(cell[L / 8]), "=&r"(cell[L / 4 - 1])
                      : "r"(at), "r"(near_end), "r"(split), "r"(first), "r"(second), "l"(far_at));
     } else {
         asm volatile("{\n\t.reg .pred near, both;\n\t"
@@ -158,14 +160,14 @@ DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t 
                      "@near ld.shared.u32 %0, [%5];\n\t"
                      "@both ld.shared.u32 %1, [%6];\n\t"
                      "@!near ld.global.nc.v2.u32 {%0, %1}, [%7];\n\t}"
-                     : "=&r"(row[0]), "=&r"(row[1])
+                     : "=&r"(cell[0]), "=&r"(cell[1])
                      : "r"(at), "r"(near_end), "r"(split), "r"(first), "r"(second), "l"(far_at));
     }
 }
 
 /* ---------------------------------------------------------------- copies that go on by themselves */
-/* From global to shared memory, 16 bytes, or zeros if they are not there; done when async_wait of the same
- * lane returns. */
+/* From global to shared memory, 16 bytes, or zeros if they are not there; done when async_wait of
+ * the same lane returns. */
 DEVICE void async_load16(uint8_t *to, uint64_t from, int is_there) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
                      (uint32_t)__cvta_generic_to_shared(to)),
@@ -174,9 +176,10 @@ DEVICE void async_load16(uint8_t *to, uint64_t from, int is_there) {
 }
 DEVICE void async_wait(void) { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-/* From shared to global memory, whole 16-byte units. All lanes give the same arguments. Lanes that wrote the
- * bytes have called bulk_fence and then warp_sync; the bytes are read when bulk_wait_read and a warp_sync
- * have passed, and written when bulk_wait has. Devices before Hopper copy at once, all lanes together. */
+/* From shared to global memory, whole 16-byte units. All lanes give the same arguments. Lanes that
+ * wrote the bytes have called bulk_fence and then warp_sync. The bytes have been read when
+ * bulk_wait_read and a warp_sync have passed, and written when bulk_wait has. Devices before Hopper
+ * copy at once, all lanes together. */
 #if __CUDA_ARCH__ >= 900
 DEVICE void bulk_store(uint64_t to, const uint8_t *from, uint32_t bytes) {
     if (lane() == 0 && bytes)
@@ -220,8 +223,8 @@ DEVICE uint32_t warp_inclusive_sum(uint32_t value) {
     return value;
 }
 
-/* Reports corrupt data: ORs the bits of fastpair_gpu.h into the status word, if the caller gave one. By one
- * lane. */
+/* Reports corrupt data: ORs the bits of fastpair_gpu.h into the status word, if the caller gave
+ * one. By one lane. */
 DEVICE void report(uint64_t status, uint32_t bits) {
     if (status) global_or4(status, bits);
 }

@@ -1,0 +1,258 @@
+/* fastpair_decode.h - columns out: open, inspect, validate, decode, stream. The conventions of
+ * every function are in fastpair.h, which includes this header. */
+#ifndef FASTPAIR_DECODE_H
+#define FASTPAIR_DECODE_H
+
+#include "fastpair_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- opening */
+
+/* Which instructions decoding may use. All levels give the same bytes. */
+typedef enum fastpair_cpu_level {
+    FASTPAIR_CPU_BEST = 0,
+    FASTPAIR_CPU_PORTABLE = 1,
+    /* What every x86-64 CPU has. */
+    FASTPAIR_CPU_BASELINE = 2,
+    FASTPAIR_CPU_AVX2 = 3,
+    /* AVX-512 with VBMI2, used where many codes are decoded at once; otherwise the same as AVX2. */
+    FASTPAIR_CPU_AVX512 = 4
+} fastpair_cpu_level;
+
+/* The best level of this CPU; never FASTPAIR_CPU_BEST. */
+FASTPAIR_API fastpair_cpu_level fastpair_cpu_detect(void);
+
+typedef struct fastpair_open_options {
+    /* sizeof(fastpair_open_options). */
+    size_t struct_size;
+    fastpair_allocator allocator;
+    /* A level that this CPU lacks is UNSUPPORTED. */
+    fastpair_cpu_level cpu_level;
+    /* Threads that decoding, validating and reading ahead may use: 0 or 1 is the calling thread
+     * alone; at most 1024. Threads live for one call. Results do not depend on their number. */
+    uint32_t threads;
+} fastpair_open_options;
+
+/* An open compressed column. Any number of threads may use one at once, closing excepted. */
+typedef struct fastpair_column fastpair_column;
+
+/* Opens an image in memory, which is borrowed and must stay unchanged until the column is closed.
+ * Whatever the bytes are, all headers, the footer and the dictionaries are checked, with their
+ * checksums. Sections of chunks are not read: see fastpair_column_validate.
+ *
+ * Memory is bounded by a small multiple of `size`. No decoding tables are built: each dictionary
+ * gets its own, of at most 1.2 MiB, in the first call that decodes or validates with it on a CPU.
+ * That call may return OUT_OF_MEMORY; a later one may succeed.
+ *
+ * Statuses: CORRUPT, UNSUPPORTED; LIMIT if all tables together could pass 64 * size + 2 MiB. */
+FASTPAIR_API fastpair_status fastpair_column_open(const uint8_t *data, uint64_t size,
+                                                  const fastpair_open_options *options,
+                                                  fastpair_column **column, fastpair_error *error);
+
+/* The same for a file, which is mapped. A file that another process shortens while it is open makes
+ * reads fault, as for every mapped file. Statuses: also IO. */
+FASTPAIR_API fastpair_status fastpair_column_open_file(const char *path,
+                                                       const fastpair_open_options *options,
+                                                       fastpair_column **column,
+                                                       fastpair_error *error);
+
+/* Closes a column. No other thread and no GPU job may be using it. */
+FASTPAIR_API void fastpair_column_close(fastpair_column *column);
+
+/* ---------------------------------------------------------------- what a column holds */
+
+/* Figures of a column, all from its headers. */
+typedef struct fastpair_column_info {
+    /* Set it to sizeof(fastpair_column_info) before the call. */
+    size_t struct_size;
+    uint64_t rows;
+    uint64_t nulls;
+    uint64_t decoded_bytes;
+    /* Of the whole image. */
+    uint64_t compressed_bytes;
+    uint64_t codes;
+    uint64_t chunks;
+    uint64_t stored_chunks;
+    uint64_t dictionaries;
+    /* Of the first dictionary: its codec (FASTPAIR_CODEC_STORED if there is none), the width of its
+     * codes, and the longest token that the codec allows, 8 or 16 bytes. */
+    fastpair_codec codec;
+    uint32_t code_bits;
+    uint32_t max_token;
+    /* In all dictionaries, and how many of those occur in the column. */
+    uint64_t tokens;
+    uint64_t tokens_in_use;
+    /* Codes whose token has i + 1 bytes. */
+    uint64_t codes_by_length[16];
+    /* Codes per sidecar entry, in the first chunk. */
+    uint32_t batch_codes;
+    /* Decoded bytes of the largest batch. */
+    uint32_t largest_batch;
+    /* Sizes of sections. code_bytes counts the bytes of stored chunks, too. */
+    uint64_t dictionary_bytes;
+    uint64_t code_bytes;
+    uint64_t sidecar_bytes;
+    uint64_t length_bytes;
+    uint64_t validity_bytes;
+    /* See fastpair_writer_set_framing. */
+    int has_framing;
+    uint8_t separator;
+    int final_separator;
+} fastpair_column_info;
+
+/* Fills *info in. Fields that a later version of the struct has and this library does not know
+ * become 0. */
+FASTPAIR_API fastpair_status fastpair_column_get_info(const fastpair_column *column,
+                                                      fastpair_column_info *info,
+                                                      fastpair_error *error);
+
+/* One chunk of a column. Chunks are numbered from 0 and follow each other in rows, bytes and
+ * file. */
+typedef struct fastpair_chunk_info {
+    /* Set it to sizeof(fastpair_chunk_info) before the call. */
+    size_t struct_size;
+    /* It holds rows first_row .. first_row + rows of the column, `nulls` of which are null... */
+    uint64_t first_row;
+    uint64_t rows;
+    uint64_t nulls;
+    /* ...and bytes first_byte .. first_byte + decoded_bytes of the column's decoded bytes. */
+    uint64_t first_byte;
+    uint64_t decoded_bytes;
+    /* Where its block is in the image, and how large it is. */
+    uint64_t file_offset;
+    uint64_t file_bytes;
+    /* 0 for a stored chunk. */
+    uint64_t codes;
+    /* Of its dictionary; FASTPAIR_CODEC_STORED and 0 for a stored chunk. */
+    fastpair_codec codec;
+    uint32_t code_bits;
+    /* Number of its dictionary in the column, from 0; FASTPAIR_NO_DICTIONARY for a stored chunk. */
+    uint32_t dictionary;
+} fastpair_chunk_info;
+
+#define FASTPAIR_NO_DICTIONARY UINT32_MAX
+
+/* Fills *info in for a chunk below fastpair_column_info.chunks, as fastpair_column_get_info
+ * does. */
+FASTPAIR_API fastpair_status fastpair_column_get_chunk(const fastpair_column *column,
+                                                       uint64_t chunk, fastpair_chunk_info *info,
+                                                       fastpair_error *error);
+
+/* The number of the chunk that holds `row`, in time logarithmic in the chunks. */
+FASTPAIR_API fastpair_status fastpair_column_find_chunk(const fastpair_column *column, uint64_t row,
+                                                        uint64_t *chunk, fastpair_error *error);
+
+/* Reads and checks the whole image: section checksums, every code, sidecar entry, row length and
+ * count. FASTPAIR_OK means that no decode call finds fault with it. Statuses: CORRUPT. */
+FASTPAIR_API fastpair_status fastpair_column_validate(const fastpair_column *column,
+                                                      fastpair_error *error);
+
+/* The same for the chunks that hold rows first .. first + count, and no others. Statuses:
+ * CORRUPT. */
+FASTPAIR_API fastpair_status fastpair_column_validate_rows(const fastpair_column *column,
+                                                           uint64_t first, uint64_t count,
+                                                           fastpair_error *error);
+
+/* ---------------------------------------------------------------- decoding */
+
+/* Where decoded rows go. All memory is the caller's, of exactly the size needed: no slack is asked
+ * for, and nothing outside is touched. */
+typedef struct fastpair_destination {
+    /* sizeof(fastpair_destination). */
+    size_t struct_size;
+    /* Room for the bytes of all rows, back to back. */
+    uint8_t *bytes;
+    uint64_t bytes_capacity;
+    /* Gets count + 1 numbers, the first of which is 0; no alignment is asked for. */
+    void *offsets;
+    /* Width of an offset: 32 or 64; 0: no offsets are wanted. 32 with more than INT32_MAX bytes is
+     * LIMIT, since Arrow's offsets are signed. */
+    uint32_t offset_bits;
+    /* Gets (count + 7) / 8 bytes, 1 means valid, spare bits are 0. NULL: not wanted. */
+    uint8_t *validity;
+    /* Set by the call: how many of the rows are null. */
+    uint64_t nulls;
+} fastpair_destination;
+
+/* The decoded size of rows first .. first + count, without decoding them. Costs the lookup of two
+ * rows. Statuses: CORRUPT. */
+FASTPAIR_API fastpair_status fastpair_column_rows_size(const fastpair_column *column,
+                                                       uint64_t first, uint64_t count,
+                                                       uint64_t *bytes, fastpair_error *error);
+
+/* Decodes rows first .. first + count; 0 and the number of rows decode all. Sizes in the sections
+ * are compared with each other and nothing outside the destination is touched, whatever the image
+ * holds; for speed no section checksum is verified. After a failure the destination's contents are
+ * undefined. Statuses: CORRUPT, BUFFER_TOO_SMALL, LIMIT. */
+FASTPAIR_API fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t first,
+                                                    uint64_t count,
+                                                    fastpair_destination *destination,
+                                                    fastpair_error *error);
+
+/* Decodes one row into `bytes`, which may be NULL if `capacity` is 0. *size gets the row's length,
+ * and *is_null (may be NULL) 1 for a null row, else 0. If the capacity is too small only *size is
+ * written and the status is BUFFER_TOO_SMALL. Statuses: also CORRUPT. (Seven parameters rather than
+ * a destination: for a single short row, filling a struct in would be much of the work.) */
+FASTPAIR_API fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64_t row,
+                                                        uint8_t *bytes, uint64_t capacity,
+                                                        uint64_t *size, int *is_null,
+                                                        fastpair_error *error);
+
+/* The decoded size of `count` listed rows, in any order, repeats allowed. Statuses: CORRUPT,
+ * LIMIT. */
+FASTPAIR_API fastpair_status fastpair_column_listed_size(const fastpair_column *column,
+                                                         const uint64_t *rows, uint64_t count,
+                                                         uint64_t *bytes, fastpair_error *error);
+
+/* Decodes listed rows, in the order listed, as fastpair_column_decode does. Ascending lists are
+ * fastest. */
+FASTPAIR_API fastpair_status fastpair_column_decode_listed(const fastpair_column *column,
+                                                           const uint64_t *rows, uint64_t count,
+                                                           fastpair_destination *destination,
+                                                           fastpair_error *error);
+
+/* ---------------------------------------------------------------- streams */
+
+/* Where a reader gets its bytes. `read` puts up to `size` bytes into `data`, sets *got (0 means the
+ * end) and returns 0, or returns a non-zero errno value. */
+typedef struct fastpair_source {
+    int (*read)(void *context, void *data, size_t size, size_t *got);
+    void *context;
+} fastpair_source;
+
+/* Reads a column front to back in bounded memory, from a pipe for example. One thread at a time. */
+typedef struct fastpair_reader fastpair_reader;
+
+/* Starts reading. `source` is copied. Memory: the dictionaries seen so far with their tables, and
+ * options->threads chunks, each grown only as its bytes really arrive. Statuses: CORRUPT,
+ * UNSUPPORTED, IO. */
+FASTPAIR_API fastpair_status fastpair_reader_open(const fastpair_source *source,
+                                                  const fastpair_open_options *options,
+                                                  fastpair_reader **reader, fastpair_error *error);
+
+/* Gives the next chunk's rows, checked as fastpair_column_validate checks them. *rows, whose
+ * struct_size the caller sets, becomes a view of the reader's memory that lasts until the next
+ * call; its offsets have 64 bits. A chunk of 0 rows is never given. At the end, after the footer
+ * was compared with what was read, rows->rows is 0 and *at_end is 1. A failure comes back from
+ * every later call. Statuses: CORRUPT, LIMIT, IO. */
+FASTPAIR_API fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *rows,
+                                                  int *at_end, fastpair_error *error);
+
+/* What fastpair_writer_set_framing recorded. *separator and *final_separator are set only if
+ * *has_framing is. The separator is known from the start; final_separator is 1 until
+ * fastpair_reader_next has said at_end. */
+FASTPAIR_API fastpair_status fastpair_reader_get_framing(const fastpair_reader *reader,
+                                                         int *has_framing, uint8_t *separator,
+                                                         int *final_separator,
+                                                         fastpair_error *error);
+
+/* Closes a reader. */
+FASTPAIR_API void fastpair_reader_close(fastpair_reader *reader);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

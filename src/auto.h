@@ -1,0 +1,19 @@
+/* auto.h - from rows to a model: a sample, the codec that suits it, training. */
+#ifndef FP_AUTO_H
+#define FP_AUTO_H
+
+#include "model.h"
+
+/* Draws the training sample for settings->choice. An automatic choice is settled first, by
+ * settings->goal: *choice is the codec to train. `column_bytes` 0 means unknown. */
+fastpair_status fp_auto_sample(const fastpair_rows *rows, const fp_settings *settings,
+                               uint64_t column_bytes, fp_sample *sample, fp_codec_choice *choice,
+                               fastpair_error *error);
+
+/* Draws a sample and trains on it. settings->choice becomes the codec chosen, so that it is chosen
+ * once. */
+fastpair_status fp_auto_train(const fastpair_rows *rows, fp_settings *settings,
+                              uint64_t column_bytes, fastpair_dictionary **model,
+                              fastpair_error *error);
+
+#endif

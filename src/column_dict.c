@@ -1,0 +1,137 @@
+/* column_dict.c - dictionaries of open columns. In: an untrusted dictionary block. Out: its tokens,
+ * and, once somebody decodes or validates on a CPU, tables of them. A caller that only feeds a GPU
+ * never pays for tables.
+ *
+ * The trick: a table is published by one atomic store after it is complete, so that whoever
+ * sees its pointer needs no lock; the mutex only keeps two threads from building the same
+ * table. Refuses blocks that fp_dict_read refuses, gaps that are not zero, and files that ask
+ * for too many tables. */
+#include "column_dict.h"
+
+#include "options.h"
+#include "threads.h"
+
+#include <inttypes.h>
+
+fastpair_status fp_open_settings_resolve(const fastpair_open_options *options,
+                                         fp_open_settings *settings, fastpair_error *error) {
+    fastpair_open_options given;
+    fastpair_status status = fp_options_copy(options, &given, sizeof given, error);
+    if (!status) status = fp_allocator_resolve(&given.allocator, &settings->allocator, error);
+    if (status) return status;
+    if (given.threads > FP_MAX_THREADS)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "threads is %" PRIu32 "; the most is %u", given.threads, FP_MAX_THREADS);
+    if ((uint32_t)given.cpu_level > FASTPAIR_CPU_AVX512)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "cpu_level is %d; it must be in 0..4", (int)given.cpu_level);
+    fastpair_cpu_level best = fastpair_cpu_detect();
+    if (given.cpu_level > best)
+        return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+                       "this CPU lacks the instructions of cpu_level %d; use 0 for the best it has",
+                       (int)given.cpu_level);
+    settings->level = given.cpu_level == FASTPAIR_CPU_BEST ? best : given.cpu_level;
+    settings->threads = given.threads ? given.threads : 1;
+    return FASTPAIR_OK;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static uint64_t table_limit(uint64_t file_bytes) {
+    return (file_bytes < UINT64_MAX >> 7 ? file_bytes * 64 : UINT64_MAX >> 1) + (2u << 20);
+}
+
+/* What fp_dict_read leaves alone: the gaps of the block. */
+static fastpair_status check_gaps(const fp_dict *dict, const fp_dict_block *block,
+                                  fastpair_error *error) {
+    uint64_t section = fp_align(FP_DICT_HEADER, block->alignment);
+    uint64_t end = section + (uint64_t)dict->run_count * FP_RUN_ENTRY + dict->bytes_size;
+    if (fp_all_zero(block->bytes + FP_DICT_HEADER, section - FP_DICT_HEADER) &&
+        fp_all_zero(block->bytes + end, fp_load64(block->bytes + 8) - end))
+        return FASTPAIR_OK;
+    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, block->position,
+                   "dictionary at offset %" PRIu64
+                   ": the bytes before or after its tokens are not all zero",
+                   block->position);
+}
+
+static fastpair_status take_from_budget(fp_table_budget *budget, const fp_dict *dict,
+                                        uint64_t position, fastpair_error *error) {
+    budget->taken += 18ull << dict->code_bits; /* a 16-byte cell and two lengths per code */
+    if (budget->taken <= table_limit(budget->file_bytes)) return FASTPAIR_OK;
+    return fp_fail(error, FASTPAIR_ERROR_LIMIT, position,
+                   "dictionary at offset %" PRIu64
+                   ": too many wide, nearly empty dictionaries for a file of this size",
+                   position);
+}
+
+fastpair_status fp_column_dict_open(const fp_dict_block *block, const fp_open_settings *settings,
+                                    fp_table_budget *budget, fp_column_dict *dictionary,
+                                    fastpair_error *error) {
+    *dictionary = (fp_column_dict){0};
+    fp_dict *dict = &dictionary->dict;
+    fastpair_status status = fp_dict_read(block, &settings->allocator, dict, error);
+    if (status) return status;
+    status = check_gaps(dict, block, error);
+    if (!status) status = take_from_budget(budget, dict, block->position, error);
+    if (!status && pthread_mutex_init(&dictionary->building, NULL))
+        status = fp_fail_memory(error, sizeof dictionary->building);
+    if (status) {
+        fp_dict_close(dict, &settings->allocator);
+        return status;
+    }
+    dictionary->settings = settings;
+    dictionary->entry = (fp_dict_entry){block->position, fp_load64(block->bytes + 8), 0};
+    dictionary->checksum = fp_load64(block->bytes + 64);
+    return FASTPAIR_OK;
+}
+
+void fp_column_dict_close(fp_column_dict *dictionary) {
+    if (!dictionary->settings) return;
+    const fastpair_allocator *allocator = &dictionary->settings->allocator;
+    fp_decoder_close(dictionary->decoder, allocator);
+    fp_release(allocator, dictionary->length_of_code);
+    fp_dict_close(&dictionary->dict, allocator);
+    pthread_mutex_destroy(&dictionary->building);
+    *dictionary = (fp_column_dict){0};
+}
+
+/* ---------------------------------------------------------------- tables on first use */
+
+fastpair_status fp_column_dict_decoder(fp_column_dict *dictionary, const fp_decoder **decoder,
+                                       fastpair_error *error) {
+    fp_decoder *made = __atomic_load_n(&dictionary->decoder, __ATOMIC_ACQUIRE);
+    fastpair_status status = FASTPAIR_OK;
+    if (!made) {
+        pthread_mutex_lock(&dictionary->building);
+        made = dictionary->decoder; /* another thread may have built it meanwhile */
+        if (!made)
+            status = fp_decoder_open(&dictionary->dict, dictionary->settings->level,
+                                     &dictionary->settings->allocator, &made, error);
+        if (!status) __atomic_store_n(&dictionary->decoder, made, __ATOMIC_RELEASE);
+        pthread_mutex_unlock(&dictionary->building);
+    }
+    *decoder = made;
+    return status;
+}
+
+static uint8_t *expand_lengths(const fp_dict *dict, const fastpair_allocator *allocator) {
+    uint8_t *lengths = fp_allocate_zero(allocator, 1ull << dict->code_bits, 1);
+    for (uint32_t r = 0; lengths && r < dict->run_count; r++)
+        memset(lengths + dict->runs[r].first_code, (int)dict->runs[r].length, dict->runs[r].count);
+    return lengths;
+}
+
+fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t **lengths,
+                                       fastpair_error *error) {
+    uint8_t *made = __atomic_load_n(&dictionary->length_of_code, __ATOMIC_ACQUIRE);
+    if (!made) {
+        pthread_mutex_lock(&dictionary->building);
+        made = dictionary->length_of_code;
+        if (!made) made = expand_lengths(&dictionary->dict, &dictionary->settings->allocator);
+        __atomic_store_n(&dictionary->length_of_code, made, __ATOMIC_RELEASE);
+        pthread_mutex_unlock(&dictionary->building);
+    }
+    *lengths = made;
+    return made ? FASTPAIR_OK : fp_fail_memory(error, 1ull << dictionary->dict.code_bits);
+}

@@ -1,0 +1,61 @@
+/* column_dict.h - a dictionary of an open column or reader. It is parsed and checked when it is
+ * opened; the tables that CPUs need to decode or validate with it are built on first use. */
+#ifndef FP_COLUMN_DICT_H
+#define FP_COLUMN_DICT_H
+
+#include "decode.h"
+#include "footer.h"
+
+#include <pthread.h>
+
+/* The caller's open options, checked and with every default filled in. */
+typedef struct fp_open_settings {
+    fastpair_allocator allocator;
+    fastpair_cpu_level level; /* one that this CPU has, never FASTPAIR_CPU_BEST */
+    uint32_t threads;         /* at least 1 */
+} fp_open_settings;
+
+fastpair_status fp_open_settings_resolve(const fastpair_open_options *options,
+                                         fp_open_settings *settings, fastpair_error *error);
+
+/* Any number of threads may use one at once. `dict`, `entry` and `checksum` never change. */
+typedef struct fp_column_dict {
+    fp_dict dict;
+    fp_dict_entry entry; /* where its block is, and the tokens in use */
+    uint64_t checksum;   /* of the block's section: right, but others may have the same */
+
+    const fp_open_settings *settings; /* of the column or reader */
+    pthread_mutex_t building;         /* held by the one thread that builds tables */
+    fp_decoder *decoder;              /* NULL until first used, then for good: read atomically */
+    uint8_t *length_of_code;          /* the same */
+} fp_column_dict;
+
+/* What all decoding tables of a file may take. A file of 200 bytes can ask for 1.1 MiB of them,
+ * so a hostile file that holds many such dictionaries is refused. A dictionary that fills half
+ * of its code width, as all do that a writer made, has at least one byte of file for 36 bytes
+ * of tables. */
+typedef struct fp_table_budget {
+    uint64_t file_bytes; /* that are known to be there */
+    uint64_t taken;      /* by the dictionaries so far, whether or not their tables are built */
+} fp_table_budget;
+
+/* Parses and checks a dictionary block. LIMIT if the budget does not allow its tables. `settings`
+ * must outlive the dictionary, which must not move. */
+fastpair_status fp_column_dict_open(const fp_dict_block *block, const fp_open_settings *settings,
+                                    fp_table_budget *budget, fp_column_dict *dictionary,
+                                    fastpair_error *error);
+
+/* All zero is allowed: a dictionary that was never opened. */
+void fp_column_dict_close(fp_column_dict *dictionary);
+
+/* The decoder, built if it is not there yet. OUT_OF_MEMORY changes nothing: a later call tries
+ * again. */
+fastpair_status fp_column_dict_decoder(fp_column_dict *dictionary, const fp_decoder **decoder,
+                                       fastpair_error *error);
+
+/* Token lengths of all 2^b codes; 0 for codes that have no token, unlike in the decoder's tables.
+ * Built like the decoder. */
+fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t **lengths,
+                                       fastpair_error *error);
+
+#endif

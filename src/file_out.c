@@ -1,0 +1,108 @@
+/* file_out.c - from blocks to a file. In: dictionaries and chunk blocks. Out: bytes to the sink,
+ * and an index of the blocks that becomes the footer. The header is written just before the first
+ * block, because framing may be set until then. Refuses nothing: a sink that fails is reported with
+ * its reason. */
+#include "file_out.h"
+
+#include <string.h>
+
+void fp_file_out_open(fp_file_out *file, const fastpair_sink *sink, uint32_t alignment,
+                      const fastpair_allocator *allocator) {
+    *file =
+        (fp_file_out){.sink = *sink, .allocator = *allocator, .header = {.alignment = alignment}};
+}
+
+void fp_file_out_close(fp_file_out *file) {
+    fp_buffer_close(&file->dict_entries, &file->allocator);
+    fp_buffer_close(&file->chunk_entries, &file->allocator);
+}
+
+static fastpair_status put(fp_file_out *file, const void *data, uint64_t size,
+                           fastpair_error *error) {
+    int reason = file->sink.write(file->sink.context, data, (size_t)size);
+    if (reason)
+        return fp_fail(error, FASTPAIR_ERROR_IO, file->position,
+                       "writing %llu bytes at offset %llu failed: %s", (unsigned long long)size,
+                       (unsigned long long)file->position, strerror(reason));
+    file->position += size;
+    return FASTPAIR_OK;
+}
+
+static fastpair_status put_zeros(fp_file_out *file, uint64_t count, fastpair_error *error) {
+    static const uint8_t zeros[4096];
+    return count ? put(file, zeros, count, error) : FASTPAIR_OK;
+}
+
+static fastpair_status put_header(fp_file_out *file, fastpair_error *error) {
+    if (file->header_written) return FASTPAIR_OK;
+    file->header_written = 1;
+    uint8_t bytes[FP_FILE_HEADER];
+    fp_file_header_write(&file->header, bytes);
+    fastpair_status status = put(file, bytes, sizeof bytes, error);
+    if (status) return status;
+    return put_zeros(file, fp_first_block(file->header.alignment) - sizeof bytes, error);
+}
+
+/* Appends an entry to an index. */
+static fastpair_status add_entry(fp_file_out *file, fp_buffer *entries, const void *entry,
+                                 size_t size, fastpair_error *error) {
+    fastpair_status status = fp_buffer_reserve(entries, &file->allocator, size, error);
+    if (status) return status;
+    memcpy(entries->data + entries->size, entry, size);
+    entries->size += size;
+    return FASTPAIR_OK;
+}
+
+fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, uint32_t *number,
+                                       fastpair_error *error) {
+    uint64_t size = fp_dict_block_size(dict, file->header.alignment);
+    fastpair_status status = put_header(file, error);
+    if (status) return status;
+    uint8_t *block = fp_allocate(&file->allocator, size, 1);
+    if (!block) return fp_fail_memory(error, size);
+    fp_dict_write(dict, file->header.alignment, block);
+    fp_dict_entry entry = {.position = file->position, .block_bytes = size};
+    status = add_entry(file, &file->dict_entries, &entry, sizeof entry, error);
+    if (!status) {
+        *number = (uint32_t)file->footer.dictionaries++;
+        status = put(file, block, size, error);
+    }
+    fp_release(&file->allocator, block);
+    return status;
+}
+
+void fp_file_out_use_tokens(fp_file_out *file, uint32_t number, uint32_t tokens) {
+    fp_dict_entry *entries = (fp_dict_entry *)(void *)file->dict_entries.data;
+    entries[number].tokens_in_use += tokens;
+}
+
+fastpair_status fp_file_out_chunk(fp_file_out *file, const fp_chunk *chunk, const fp_buffer *block,
+                                  fastpair_error *error) {
+    fastpair_status status = put_header(file, error);
+    if (status) return status;
+    fp_chunk_entry entry = {file->position, block->size, chunk->rows, chunk->decoded_bytes};
+    status = add_entry(file, &file->chunk_entries, &entry, sizeof entry, error);
+    if (status) return status;
+    file->footer.chunks++;
+    file->footer.rows += chunk->rows;
+    file->footer.nulls += chunk->nulls;
+    file->footer.codes += chunk->codes;
+    file->footer.decoded_bytes += chunk->decoded_bytes;
+    return put(file, block->data, block->size, error);
+}
+
+fastpair_status fp_file_out_finish(fp_file_out *file, fastpair_error *error) {
+    fp_footer *footer = &file->footer;
+    fastpair_status status = put_header(file, error);
+    if (status) return status;
+    footer->final_separator = file->header.has_framing && file->final_separator;
+    uint64_t size = fp_footer_size(footer->dictionaries, footer->chunks) + FP_TRAILER;
+    uint8_t *bytes = fp_allocate(&file->allocator, size, 1);
+    if (!bytes) return fp_fail_memory(error, size);
+    fp_footer_write(footer, (const fp_dict_entry *)(const void *)file->dict_entries.data,
+                    (const fp_chunk_entry *)(const void *)file->chunk_entries.data, file->position,
+                    bytes);
+    status = put(file, bytes, size, error);
+    fp_release(&file->allocator, bytes);
+    return status;
+}

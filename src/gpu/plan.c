@@ -1,0 +1,122 @@
+/* plan.c - choosing a kernel for a dictionary. In: statistics of its chunks, the device's limits.
+ * Out: a kernel and the sizes it runs with. Assembled kernels are compared by an estimate of how
+ * busy a multiprocessor is kept, corrected by measurements on Hopper (docs/lab has the figures);
+ * where none suits, the paper's decoder is taken. */
+#include "plan.h"
+
+#include "staged.h"
+
+/* With fewer warps a multiprocessor waits more than with the paper's decoder. HOT kernels with many
+ * codes per lane have much under way: 7 of their warps still win. */
+static uint32_t fewest_warps(const fp_kernel *kernel) {
+    return kernel->home == FP_GPU_HOT && kernel->codes_per_lane >= 15 ? 6 : 8;
+}
+
+/* Nearly all tokens have one length. Then lanes with an even number of codes begin at the same
+ * place of the banks of shared memory, again and again. */
+static int has_one_length(const fp_shape *shape) {
+    uint64_t codes = fp_shape_codes(shape);
+    for (int i = 0; i < 16; i++)
+        if (shape->codes_by_length[i] * 100 > codes * 95) return 1;
+    return 0;
+}
+
+fp_block fp_plan_block(const fp_kernel *kernel, const fastpair_gpu_info *gpu,
+                       uint32_t resident_bytes, uint32_t staging) {
+    fp_block block = {0};
+    uint32_t warp_bytes = staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
+    uint32_t least = FP_GPU_BLOCK_SHARED(resident_bytes, 0, warp_bytes);
+    if (least < gpu->shared_per_block) block.warps = (gpu->shared_per_block - least) / warp_bytes;
+    if (block.warps > kernel->threads / 32) block.warps = kernel->threads / 32;
+    if (!block.warps) return block;
+    block.shared = FP_GPU_BLOCK_SHARED(resident_bytes, block.warps, warp_bytes);
+    fp_block_needs needs = {32 * block.warps, fp_register_limit(kernel->threads, 1), block.shared};
+    uint32_t each = fp_resident_blocks(gpu, &needs);
+    /* Whatever the model says, one block must run. */
+    block.resident = gpu->multiprocessors * (each ? each : 1);
+    return block;
+}
+
+/* How an assembled kernel would run; 0 warps if it cannot. */
+static fp_plan plan_assembled(uint32_t number, const fp_shape *shape,
+                              const fastpair_gpu_info *gpu) {
+    const fp_kernel *kernel = &fp_kernel_table()[number];
+    fp_plan plan = {.kernel = number};
+    uint32_t largest = shape->largest_batch[kernel->codes_per_lane];
+    if (!shape->in_classes || shape->code_bits != kernel->code_bits ||
+        shape->max_length > kernel->max_token || !largest ||
+        (kernel->home == FP_GPU_HOT && !shape->hot_slots))
+        return plan;
+    uint32_t first_long = kernel->max_token == 8 ? shape->first_above_4 : shape->first_above_8;
+    plan.resident = fp_resident_shape(kernel->home, kernel->code_bits, kernel->max_token,
+                                      shape->slots, shape->hot_slots, first_long);
+    plan.staging = FP_GPU_STAGING(largest);
+    plan.warps = fp_plan_block(kernel, gpu, plan.resident.bytes, plan.staging).warps;
+    if (kernel->home == FP_GPU_HOT || kernel->home == FP_GPU_FAR)
+        plan.planes = kernel->max_token == 16 ? FP_PLANE_CELLS16 : FP_PLANE_LOW8;
+    return plan;
+}
+
+/* An estimate of the rate, only good for comparing kernels on one column: warps in flight hide
+ * latency up to a point, and what the tokens are like decides about the rest. The numbers are
+ * fitted to an H200. */
+static uint32_t estimate(const fp_plan *plan, const fp_shape *shape) {
+    const fp_kernel *kernel = &fp_kernel_table()[plan->kernel];
+    uint32_t lane_codes = kernel->codes_per_lane, enough = lane_codes == 8 ? 20 : 24;
+    if (lane_codes == 32 && kernel->home != FP_GPU_RARE) enough = 12;
+    uint32_t rate = 1000 * (plan->warps < enough ? plan->warps : enough) / enough;
+    int long_tokens = kernel->max_token == 16, one_length = has_one_length(shape);
+    if (kernel->home == FP_GPU_FAR) return 500;
+    if (kernel->home == FP_GPU_HOT && lane_codes == 8) rate -= 100;
+    if (one_length) return kernel->store_bytes == 8 ? rate + (lane_codes % 2 ? 600 : 300) : rate;
+    if (lane_codes % 2) rate -= 100;
+    if (kernel->home == FP_GPU_RARE)
+        return fp_shape_long_share(shape) < 18 ? rate + 200 : rate - 100;
+    /* Wide stores pay for their instructions where there is much to store; and if rows repeat one
+     * pattern, which the histogram does not tell, they do better than narrow ones. */
+    if (lane_codes >= 16 && kernel->store_bytes == 8)
+        return fp_shape_mean_token(shape) >= (long_tokens ? 550 : 500) ? rate + 100 : rate - 100;
+    if (lane_codes == 24) return fp_shape_mean_token(shape) >= 570 ? rate + 90 : rate - 10;
+    return lane_codes == 32 ? rate + 60 : rate;
+}
+
+/* The best assembled kernel; 0 warps if none suits. */
+static fp_plan select_assembled(const fp_shape *shape, const fastpair_gpu_info *gpu,
+                                int use_sidecar) {
+    fp_plan best = {.kernel = FP_KERNELS};
+    uint32_t best_rate = 0;
+    for (uint32_t i = FP_STAGED_KERNELS; i < FP_KERNELS; i++) {
+        const fp_kernel *kernel = &fp_kernel_table()[i];
+        if (use_sidecar && !fp_shape_serves(shape, kernel)) continue;
+        /* Tokens of up to 8 bytes are never better off in cells of 16. */
+        if (kernel->max_token == 16 && shape->max_length <= 8) continue;
+        fp_plan plan = plan_assembled(i, shape, gpu);
+        if (plan.warps < fewest_warps(kernel)) continue;
+        uint32_t rate = estimate(&plan, shape);
+        if (rate > best_rate) best = plan, best_rate = rate;
+    }
+    return best;
+}
+
+static fp_plan plan_staged(uint32_t kernel, const fp_shape *shape, const fastpair_gpu_info *gpu) {
+    return (fp_plan){
+        .kernel = kernel,
+        .planes = fp_staged_planes(kernel),
+        .warps = fp_staged_suits(kernel, shape, gpu) ? fp_kernel_table()[kernel].threads / 32 : 0};
+}
+
+fp_plan fp_plan_make(const fp_shape *shape, const fastpair_gpu_info *gpu,
+                     const fp_plan_request *request) {
+    int use_sidecar = !request->regenerate;
+    fp_plan plan;
+    if (request->kernel < FP_KERNELS)
+        plan = fp_kernel_is_staged(request->kernel) ? plan_staged(request->kernel, shape, gpu)
+                                                    : plan_assembled(request->kernel, shape, gpu);
+    else {
+        plan = select_assembled(shape, gpu, use_sidecar);
+        if (!plan.warps) plan = plan_staged(fp_staged_select(shape, gpu, use_sidecar), shape, gpu);
+    }
+    if (request->regenerate || !fp_shape_serves(shape, &fp_kernel_table()[plan.kernel]))
+        plan.planes |= FP_PLANE_NIBBLES;
+    return plan;
+}

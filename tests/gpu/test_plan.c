@@ -1,0 +1,226 @@
+/* test_plan.c - the plan for a dictionary's chunks: which kernel, how many warps, how much shared memory,
+ * what of the dictionary is needed. Shapes are made up, so that every rule is met on both of its sides. */
+#include "check.h"
+#include "gpu/staged.h"
+#include "gpus.h"
+#include "plan_shapes.h"
+
+static const fp_plan_request any = {FP_KERNELS, 0}, any_without_sidecar = {FP_KERNELS, 1};
+
+static fp_plan plan_on(int gpu, const fp_shape *shape) {
+    return fp_plan_make(shape, &gpus[gpu], &any);
+}
+
+static const fp_kernel *kernel_of(const fp_plan *plan) { return &fp_kernel_table()[plan->kernel]; }
+
+static const fp_kernel *choose(int gpu, const fp_shape *shape) {
+    fp_plan plan = plan_on(gpu, shape);
+    CHECK(plan.kernel < FP_KERNELS && plan.warps);
+    return kernel_of(&plan);
+}
+
+static int is_assembled(const fp_kernel *kernel) {
+    return !fp_kernel_is_staged((uint32_t)(kernel - fp_kernel_table()));
+}
+
+/* An assembled kernel for this code width, that has its tokens there. */
+static int is_for(const fp_kernel *kernel, const fp_shape *shape, fp_gpu_home home) {
+    return is_assembled(kernel) && kernel->code_bits == shape->code_bits && kernel->home == home &&
+           kernel->max_token >= shape->max_length;
+}
+
+/* ---------------------------------------------------------------- the choice */
+
+static void test_token_lengths(void) {
+    fp_shape text = in_classes(&(class_shape){12, 8, 2500, 0, 5, 1600});
+    CHECK(is_for(choose(H100, &text), &text, FP_GPU_SPLIT));
+    CHECK_EQ(choose(H100, &text)->max_token, 8);
+    fp_shape logs = in_classes(&(class_shape){12, 16, 3600, 2800, 11, 3200});
+    CHECK(is_for(choose(H100, &logs), &logs, FP_GPU_SPLIT));
+    CHECK_EQ(choose(H100, &logs)->max_token, 16);
+    /* Long tokens: wider stores. */
+    CHECK_EQ(choose(H100, &logs)->store_bytes, 8);
+    /* Short tokens and few long ones: the kernel that has long ones apart. */
+    fp_shape words = in_classes(&(class_shape){12, 16, 2500, 400, 4, 1600});
+    CHECK(is_for(choose(H100, &words), &words, FP_GPU_RARE));
+    words.codes_by_length[15] = 100000;
+    CHECK(is_for(choose(H100, &words), &words, FP_GPU_RARE));
+    words.codes_by_length[15] = 300000;
+    CHECK(is_for(choose(H100, &words), &words, FP_GPU_SPLIT));
+    /* Few codes: tokens of up to 8 bytes in cells of as many. */
+    for (uint32_t bits = 1; bits <= 8; bits++)
+        for (uint32_t longest = 8; longest <= 16; longest += 8) {
+            fp_shape few = in_classes(&(class_shape){bits, longest, 1u << bits, 0, 5, 1600});
+            CHECK(is_for(choose(H100, &few), &few, FP_GPU_SPLIT));
+            CHECK_EQ(choose(H100, &few)->max_token, longest);
+        }
+}
+
+/* Nearly all tokens of one length: wider stores, also of short tokens. */
+static void test_one_length(void) {
+    fp_shape shape = in_classes(&(class_shape){12, 8, 3900, 0, 7, 2000});
+    CHECK_EQ(choose(H100, &shape)->store_bytes, 8);
+    memset(shape.codes_by_length, 0, sizeof shape.codes_by_length);
+    shape.codes_by_length[3] = 96, shape.codes_by_length[1] = 4;
+    CHECK_EQ(choose(H100, &shape)->store_bytes, 8);
+    shape.codes_by_length[1] = 6;
+    CHECK_EQ(choose(H100, &shape)->store_bytes, 4);
+    /* Few codes are no reason to take any length for the only one. */
+    shape.codes_by_length[3] = 12;
+    CHECK_EQ(choose(H100, &shape)->store_bytes, 4);
+}
+
+/* Too large for shared memory: the hot part is there, or nothing. */
+static void test_large_dictionaries(void) {
+    for (uint32_t bits = 15; bits <= 16; bits++) {
+        fp_shape large =
+            in_classes(&(class_shape){bits, 16, 1u << (bits - 1), 1u << (bits - 2), 8, 2300});
+        CHECK(is_for(choose(H100, &large), &large, FP_GPU_FAR));
+        CHECK_EQ(plan_on(H100, &large).resident.near, 0);
+        CHECK_EQ(plan_on(H100, &large).planes, FP_PLANE_CELLS16);
+        large.hot_slots = 8192;
+        large.first_above_4 = 8192 - 6000, large.first_above_8 = 8192 - 4000;
+        CHECK(is_for(choose(H100, &large), &large, FP_GPU_HOT));
+        CHECK_EQ(plan_on(H100, &large).resident.near, 8192);
+        CHECK_EQ(plan_on(H100, &large).resident.split, 8192 - 4000);
+        CHECK_EQ(plan_on(H100, &large).planes, FP_PLANE_CELLS16);
+        large.hot_slots = 30000; /* more than there is room for */
+        large.first_above_4 = 30000 - 20000, large.first_above_8 = 30000 - 15000;
+        CHECK(is_for(choose(H100, &large), &large, FP_GPU_FAR));
+    }
+    /* A large hot part and large batches: seven warps are enough. */
+    fp_shape rows = in_classes(&(class_shape){16, 16, 45000, 45000, 14, 4096});
+    memset(rows.codes_by_length, 0, sizeof rows.codes_by_length);
+    rows.codes_by_length[15] = 1000000;
+    rows.batch_sizes = batch_size_bit(480);
+    rows.hot_slots = 10240, rows.first_above_4 = rows.first_above_8 = 0;
+    CHECK(is_for(choose(H100, &rows), &rows, FP_GPU_HOT));
+    CHECK_EQ(plan_on(H100, &rows).warps, 7);
+}
+
+/* Batches of the file that do not make up a kernel's leave the sidecar to a kernel of the paper's. Where
+ * the sidecar is not used anyhow, the size of its batches does not matter. */
+static void test_batch_sizes(void) {
+    fp_shape shape = in_classes(&(class_shape){12, 16, 3600, 2800, 11, 3200});
+    for (uint32_t batch = 32; batch <= 1024; batch += 32) {
+        shape.batch_sizes = batch_size_bit(batch);
+        const fp_kernel *kernel = choose(H100, &shape);
+        int exists = 0;
+        for (uint32_t i = FP_STAGED_KERNELS; i < FP_KERNELS; i++)
+            exists |= is_for(&fp_kernel_table()[i], &shape, fp_kernel_table()[i].home) &&
+                      32 * fp_kernel_table()[i].codes_per_lane % batch == 0;
+        CHECK_EQ(is_assembled(kernel), exists);
+        CHECK(!exists || 32 * kernel->codes_per_lane % batch == 0);
+        fp_plan without = fp_plan_make(&shape, &gpus[H100], &any_without_sidecar);
+        CHECK(is_assembled(kernel_of(&without)));
+        CHECK(without.planes & FP_PLANE_NIBBLES);
+        /* Lengths of tokens are needed where positions are computed, and by the paper's kernels. */
+        CHECK_EQ((plan_on(H100, &shape).planes & FP_PLANE_NIBBLES) != 0, !exists);
+    }
+    shape.batch_sizes = batch_size_bit(256) | batch_size_bit(480);
+    CHECK(!is_assembled(choose(H100, &shape))); /* no kernel has whole batches of both */
+    shape.batch_sizes = batch_size_bit(256) | batch_size_bit(128);
+    CHECK(is_assembled(choose(H100, &shape)));
+}
+
+/* Where no assembled kernel suits, the paper's choice is taken. */
+static void test_fallback(void) {
+    fp_shape other = in_classes(&(class_shape){12, 8, 2500, 0, 5, 1600});
+    other.in_classes = 0;
+    fp_plan plan = plan_on(H100, &other);
+    CHECK_EQ(plan.kernel, fp_staged_select(&other, &gpus[H100], 1));
+    CHECK_EQ(plan.planes, fp_staged_planes(plan.kernel));
+    CHECK_EQ(plan.warps, kernel_of(&plan)->threads / 32);
+    CHECK(plan.resident.bytes == 0 && plan.staging == 0);
+    fp_shape large = in_classes(&(class_shape){13, 16, 6000, 5000, 9, 2600});
+    CHECK(is_for(choose(H100, &large), &large, FP_GPU_SPLIT));
+    CHECK(!is_assembled(choose(L40S, &large)));
+    /* Chunks too small for one of the kernel's batches, and chunks with nothing in them. */
+    fp_shape shape = in_classes(&(class_shape){12, 8, 2500, 0, 5, 1600});
+    for (uint32_t k = 1; k <= FP_MOST_LANE_CODES; k++) shape.largest_batch[k] = 1;
+    CHECK(is_for(choose(H100, &shape), &shape, FP_GPU_SPLIT));
+    for (uint32_t k = 1; k <= FP_MOST_LANE_CODES; k++) shape.largest_batch[k] = 0;
+    CHECK(!is_assembled(choose(H100, &shape)));
+}
+
+/* ---------------------------------------------------------------- kernels asked for by name */
+
+/* Every plan fits the device; a kernel that cannot decode the chunks gets no warps. */
+static void check_named(const fp_shape *shape, const fastpair_gpu_info *gpu, uint32_t number) {
+    fp_plan_request request = {number, 0};
+    fp_plan plan = fp_plan_make(shape, gpu, &request);
+    const fp_kernel *kernel = &fp_kernel_table()[number];
+    CHECK_EQ(plan.kernel, number);
+    CHECK(plan.warps <= kernel->threads / 32);
+    if (kernel->max_token < shape->max_length) CHECK_EQ(plan.warps, 0);
+    if (fp_kernel_is_staged(number)) return;
+    if (kernel->code_bits != shape->code_bits) CHECK_EQ(plan.warps, 0);
+    if (kernel->home == FP_GPU_HOT && !shape->hot_slots) CHECK_EQ(plan.warps, 0);
+    if (!plan.warps) return;
+    uint32_t warp = plan.staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
+    uint32_t shared = FP_GPU_BLOCK_SHARED(plan.resident.bytes, plan.warps, warp);
+    CHECK(shared <= gpu->shared_per_block);
+    CHECK(plan.staging >= shape->largest_batch[kernel->codes_per_lane] + FP_GPU_LINE - 1);
+    fp_block block = fp_plan_block(kernel, gpu, plan.resident.bytes, plan.staging);
+    CHECK(block.warps == plan.warps && block.shared == shared);
+    CHECK(block.resident >= gpu->multiprocessors && block.resident % gpu->multiprocessors == 0);
+    CHECK(plan.warps == kernel->threads / 32 || shared + warp > gpu->shared_per_block);
+}
+
+static void test_devices(void) {
+    static const int devices[] = {H100, A100, L40S}; /* 227, 163 and 99 KiB */
+    uint32_t chosen[3] = {0}, most_warps[3] = {0};
+    for (int g = 0; g < 3; g++)
+        for (uint32_t bits = 9; bits <= 16; bits++)
+            for (uint32_t longest = 8; longest <= 16; longest += 8) {
+                uint32_t slots = 1u << bits, above_8 = longest == 16 ? slots / 3 : 0;
+                fp_shape shape =
+                    in_classes(&(class_shape){bits, longest, slots / 2, above_8, 7, 2100});
+                for (uint32_t i = 0; i < FP_KERNELS; i++) check_named(&shape, &gpus[devices[g]], i);
+                fp_plan plan = plan_on(devices[g], &shape);
+                if (!is_assembled(kernel_of(&plan))) continue;
+                CHECK(plan.warps >= 8);
+                chosen[g]++;
+                if (bits == 12 && longest == 8) most_warps[g] = plan.warps;
+            }
+    /* Less shared memory, fewer warps and fewer columns for assembled kernels. */
+    CHECK(chosen[0] >= chosen[1] && chosen[1] >= chosen[2] && chosen[2] > 0);
+    CHECK(most_warps[0] >= most_warps[1] && most_warps[1] >= most_warps[2]);
+}
+
+/* A device on which not even one warp finds room, and one for which the model finds no block. */
+static void test_small_devices(void) {
+    const fp_kernel *kernel = &fp_kernel_table()[FP_STAGED_KERNELS];
+    fastpair_gpu_info small = gpus[L40S];
+    CHECK_EQ(fp_plan_block(kernel, &small, small.shared_per_block, 1600).warps, 0);
+    small.shared_reserved_per_block = 200 << 10;
+    fp_block block = fp_plan_block(kernel, &small, 4096, 1600);
+    CHECK(block.warps > 0);
+    CHECK_EQ(block.resident, small.multiprocessors); /* one block must run all the same */
+}
+
+static void test_table(void) {
+    for (uint32_t i = 0; i < FP_KERNELS; i++) {
+        const fp_kernel *kernel = &fp_kernel_table()[i];
+        CHECK_EQ(fp_kernel_find(kernel->name), i);
+        CHECK(strcmp(fastpair_gpu_kernel_name(i), kernel->name) == 0);
+        CHECK(kernel->static_shared <= 48 << 10);
+        CHECK_EQ(fp_kernel_is_staged(i), kernel->code_bits == 0);
+        CHECK(fp_kernel_is_staged(i) || (kernel->dynamic_shared && !kernel->static_shared));
+        CHECK(kernel->codes_per_lane <= FP_MOST_LANE_CODES);
+    }
+    CHECK_EQ(fp_kernel_find("no such kernel"), FP_KERNELS);
+    CHECK(fastpair_gpu_kernel_name(FP_KERNELS) == NULL);
+}
+
+int main(void) {
+    test_token_lengths();
+    test_one_length();
+    test_large_dictionaries();
+    test_batch_sizes();
+    test_fallback();
+    test_devices();
+    test_small_devices();
+    test_table();
+    return check_done();
+}
