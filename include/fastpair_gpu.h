@@ -95,8 +95,8 @@ FASTPAIR_API fastpair_status fastpair_gpu_get_info(const fastpair_gpu *gpu, fast
  * is 1. Different jobs always may, also of the same columns. */
 typedef struct fastpair_gpu_job fastpair_gpu_job;
 
-/* What a job can produce besides the bytes of the rows, ORed together. Only what is asked for here
- * is uploaded. */
+/* What a job can produce besides the bytes of the rows, ORed together. Row lengths and validity are
+ * uploaded only if asked for here, but for gaps of a few KiB that one copy passes over. */
 #define FASTPAIR_GPU_OFFSETS  1u
 #define FASTPAIR_GPU_VALIDITY 2u
 

@@ -1,10 +1,10 @@
-/* fuzz_job.c - any column that opens, through the library's own GPU calls: laid out, uploaded and decoded,
- * by a driver whose device is the host and whose kernels run in the emulator.
+/* fuzz_job.c - any column that opens, through the library's own GPU calls: laid out, uploaded and
+ * decoded, by a driver whose device is the host and whose kernels run in the emulator.
  *
- * Where fuzz_gpu tests kernels, this tests the host side: what it plans for a hostile file, the sizes it
- * states, the grids it launches. Device memory and outputs have exactly the sizes that the library says.
- * Demanded: every call stays inside them; a column that validates gives the CPU's bytes, offsets and
- * validity, and status 0; memory is given back. */
+ * Where fuzz_gpu tests kernels, this tests the host side: what it plans for a hostile file, the
+ * sizes it states, the grids it launches. Device memory and outputs have exactly the sizes that the
+ * library says. Demanded: every call stays inside them; a column that validates gives the CPU's
+ * bytes, offsets and validity, and status 0; memory is given back. */
 #include "fake_device.h"
 #include "fuzz.h"
 

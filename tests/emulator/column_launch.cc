@@ -12,6 +12,9 @@ enum { MOST_CHUNKS = 256 };
 
 /* Everything for one launch of each kernel. */
 typedef struct launches {
+    const emulated_variant *variant;
+    const column_launch_options *options;
+    device *memory;
     device_chunk chunks[MOST_CHUNKS];
     device_chunk *coded[MOST_CHUNKS];
     uint32_t coded_count;
@@ -54,8 +57,8 @@ static column_output lay_out_output(const device_column *column,
 /* The dictionary is that of an earlier chunk of the column, or laid out now. (Seven parameters: what
  * is launched, how, and where to.) */
 static void add_coded(launches *l, const device_column *column, uint32_t number,
-                      const emulated_variant *variant, const column_launch_options *options,
-                      const column_output *output, device *d) {
+                      const column_output *output) {
+    const emulated_variant *variant = l->variant;
     const device_column_chunk *chunk = &column->chunks[number];
     const device_dict *dict = &column->dicts[chunk->dict];
     device_codes codes = {chunk->codes.at,      chunk->code_count,
@@ -63,8 +66,8 @@ static void add_coded(launches *l, const device_column *column, uint32_t number,
                           chunk->decoded_bytes, output->status};
     device_chunk *made = &l->chunks[l->coded_count];
     *made = device_chunk_make(&codes, variant);
-    if (options->regenerate || 32 * variant->codes_per_lane % chunk->batch_codes)
-        device_use_positions(made, d);
+    if (l->options->regenerate || 32 * variant->codes_per_lane % chunk->batch_codes)
+        device_use_positions(made, l->memory);
     else
         device_use_sidecar(made, chunk->sidecar.at, chunk->batch_codes, variant);
     l->coded[l->coded_count++] = made;
@@ -77,23 +80,25 @@ static void add_coded(launches *l, const device_column *column, uint32_t number,
     }
     const device_tokens tokens = {dict->code_bits, dict->slots, dict->hot, dict->cells,
                                   dict->lengths};
-    device_lay_out_dict(&tokens, variant, 32 * variant->codes_per_lane * variant->longest, d, made);
+    device_lay_out_dict(&tokens, variant, 32 * variant->codes_per_lane * variant->longest,
+                        l->memory, made);
 }
 
 static void add_rows(launches *l, const device_column *column, uint32_t number,
-                     const column_launch_options *options, const column_output *output) {
+                     const column_output *output) {
+    uint32_t offset_bits = l->options->offset_bits;
     const device_column_chunk *chunk = &column->chunks[number];
     uint32_t closes = number + 1 == column->chunk_count;
     fp_gpu_offsets *offsets = &l->offsets[l->chunk_count];
     *offsets = fp_gpu_offsets{};
     offsets->lengths = device_address(chunk->lengths.at);
     offsets->lengths_bytes = chunk->lengths.bytes;
-    offsets->out = device_address(output->offsets) + chunk->first_row * options->offset_bits / 8;
+    offsets->out = device_address(output->offsets) + chunk->first_row * offset_bits / 8;
     offsets->first_byte = chunk->first_byte;
     offsets->status = device_address(output->status);
     offsets->rows = chunk->rows;
     offsets->decoded_bytes = chunk->decoded_bytes;
-    offsets->offset_bits = options->offset_bits;
+    offsets->offset_bits = offset_bits;
     offsets->closes_column = closes;
     l->validity[l->chunk_count++] =
         fp_gpu_validity{device_address(chunk->validity.at), device_address(output->validity),
@@ -121,12 +126,12 @@ static void sort_by_dict(launches *l) {
     }
 }
 
-static const char *run(launches *l, const emulated_variant *variant, uint64_t *random) {
+static const char *run(launches *l, uint64_t *random) {
     device_grid grid = {};
     grid.blocks = 1 + (uint32_t)(check_random(random) % 5);
     grid.teams = 1 + (uint32_t)(check_random(random) % grid.blocks);
     grid.spare_blocks = (uint32_t)(check_random(random) % 2);
-    if (variant->code_bits) sort_by_dict(l);
+    if (l->variant->code_bits) sort_by_dict(l);
     const char *error = NULL;
     if (l->chunk_count)
         error = emulator_run(emulated_row_offsets, l->offsets, FP_GPU_HELPER_THREADS,
@@ -134,7 +139,7 @@ static const char *run(launches *l, const emulated_variant *variant, uint64_t *r
     if (!error && l->chunk_count)
         error = emulator_run(emulated_validity, l->validity, FP_GPU_HELPER_THREADS,
                              l->validity_blocks + grid.spare_blocks, l->chunk_count, 0);
-    if (!error && l->coded_count) error = device_run(variant, l->coded, l->coded_count, &grid);
+    if (!error && l->coded_count) error = device_run(l->variant, l->coded, l->coded_count, &grid);
     return error;
 }
 
@@ -144,6 +149,9 @@ const char *column_launch(const device_column *const *columns, uint32_t count,
     uint64_t random = options->seed;
     launches *l = (launches *)calloc(1, sizeof *l);
     if (!l) abort();
+    l->variant = variant;
+    l->options = options;
+    l->memory = memory;
     emulator_reset(options->seed);
     for (uint32_t c = 0; c < count; c++) {
         outputs[c] = lay_out_output(columns[c], options, &random, memory);
@@ -156,12 +164,12 @@ const char *column_launch(const device_column *const *columns, uint32_t count,
             if (chunk->code_count) {
                 know(&chunk->codes, "codes");
                 know(&chunk->sidecar, "sidecar");
-                add_coded(l, columns[c], i, variant, options, &outputs[c], memory);
+                add_coded(l, columns[c], i, &outputs[c]);
             }
-            add_rows(l, columns[c], i, options, &outputs[c]);
+            add_rows(l, columns[c], i, &outputs[c]);
         }
     }
-    const char *error = run(l, variant, &random);
+    const char *error = run(l, &random);
     free(l);
     return error;
 }

@@ -125,10 +125,7 @@ static void test_wanted(void) {
     for (uint32_t turn = 0; turn < 12; turn++) {
         uint32_t outputs = turn % 4;
         add_columns();
-        fastpair_gpu_job *job = open_for(outputs, NULL), *whole = open_for(ALL_OUTPUTS, NULL);
-        CHECK(job->sizes.all <= whole->sizes.all);
-        /* Row lengths and validity are not uploaded unless they are wanted. */
-        if (!outputs) CHECK(job->sizes.all < whole->sizes.all);
+        fastpair_gpu_job *job = open_for(outputs, NULL);
         fake_allocate(job, (int)draw(2));
         for (uint64_t c = 0; c < columns.count && turn >= 4; c++) {
             if (draw(2)) fake.outputs[c].offsets = 0;
@@ -141,8 +138,32 @@ static void test_wanted(void) {
         if (!(outputs & FASTPAIR_GPU_VALIDITY))
             CHECK_EQ(fake.counts.helper_launches[FAKE_VALIDITY], 0);
         fake_release();
-        fastpair_gpu_job_close(job), fastpair_gpu_job_close(whole);
+        fastpair_gpu_job_close(job);
     }
+}
+
+/* Row lengths and validity take no device memory unless they are wanted. */
+static void test_sizes(void) {
+    forge_classes *classes = malloc(sizeof *classes);
+    if (!classes) abort();
+    forge f;
+    start();
+    forge_begin(&f, 64, 0, 0);
+    forge_dictionary d = forge_class_dictionary(classes, 12, 16, 0, 1);
+    forge_add_dictionary(&f, &d);
+    add_coded(&f, classes, 20000, 30);
+    forge_finish(&f);
+    free(classes);
+    add_image(&columns, f.file);
+    const fp_section *sections = columns.column[0]->chunks[0].sections;
+    fastpair_gpu_job *none = open_for(0, NULL), *rows = open_for(FASTPAIR_GPU_OFFSETS, NULL);
+    fastpair_gpu_job *all = open_for(ALL_OUTPUTS, NULL);
+    uint64_t more = rows->sizes.all - none->sizes.all, most = all->sizes.all - rows->sizes.all;
+    CHECK(sections[FP_SECTION_LENGTHS].size > 10000 && sections[FP_SECTION_VALIDITY].size > 300);
+    CHECK(rows->sizes.all > none->sizes.all && all->sizes.all > rows->sizes.all);
+    CHECK(more + 512 > sections[FP_SECTION_LENGTHS].size);
+    CHECK(most + 512 > sections[FP_SECTION_VALIDITY].size);
+    fastpair_gpu_job_close(none), fastpair_gpu_job_close(rows), fastpair_gpu_job_close(all);
 }
 
 /* Images of some columns are on the device already; nothing of them is uploaded. */
@@ -238,6 +259,7 @@ int main(void) {
     test_nulls();
     test_block_edges();
     test_wanted();
+    test_sizes();
     test_images_on_device();
     test_status();
     test_no_status();

@@ -2,10 +2,10 @@
  *
  *     drive_gpu COMMAND FOLDER OLD
  *
- * COMMAND is linked with wrap.c; FOLDER has fake_cuda.c as libcuda.so.1, OLD a driver that is too old. Every
- * driver call of the library and of the command fails in turn. Demanded: exit code 1 and a message that says
- * what to do, no output, nothing kept on the device. A damaged file is refused with exit code 2 whatever the
- * GPU makes of it, and a missing or old driver with 1. */
+ * COMMAND is linked with wrap.c; FOLDER has fake_cuda.c as libcuda.so.1, OLD a driver that is too
+ * old. Every driver call of the library and of the command fails in turn. Demanded: exit code 1 and
+ * a message that says what to do, no output, nothing kept on the device. A damaged file is refused
+ * with exit code 2 whatever the GPU makes of it, and a missing or old driver with 1. */
 #define _GNU_SOURCE
 
 #include "../../cli/cuda.h"
@@ -16,8 +16,8 @@ static const char *const words[] = {"-q", "-df", "-T1",    "--backend=gpu",
                                     "-o", "out", "in.fpc", NULL};
 static const bytes old = {(char *)(uintptr_t) "what was there before", 21};
 
-/* A run that must end with this code, unless its fault did not happen; below 0: with any. The output must stay
- * as it was. Returns whether the fault happened. */
+/* A run that must end with this code, unless its fault did not happen; below 0: with any. The
+ * output must stay as it was. Returns whether the fault happened. */
 static int run_failing(const char *what, const char *const *settings, int code, const char *says) {
     save("out", old.data, old.size);
     run_result r = run(words, NULL, settings);
@@ -78,8 +78,8 @@ static void every_call(const char *path, double scale) {
     CHECK(total > 50);
 }
 
-/* Bytes all over the file altered, one at a time: the kernels of this GPU do nothing and report nothing, so that
- * only checksums can tell. */
+/* Bytes all over the file altered, one at a time: the kernels of this GPU do nothing and report
+ * nothing, so that only checksums can tell. */
 static void damage(const char *path, const bytes *column, double scale) {
     const char *settings[] = {path, NULL};
     char *copy = malloc(column->size), what[80];

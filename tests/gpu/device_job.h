@@ -1,5 +1,6 @@
-/* device_job.h - one column decoded on a GPU with memory and streams of the CUDA runtime, which is found at
- * run time. In: an opened GPU. Out: each step on its own, for tests that put something between. */
+/* device_job.h - one column decoded on a GPU with memory and streams of the CUDA runtime, which is
+ * found at run time. In: an opened GPU. Out: each step on its own, for tests that put something
+ * between. */
 #ifndef FP_TESTS_DEVICE_JOB_H
 #define FP_TESTS_DEVICE_JOB_H
 

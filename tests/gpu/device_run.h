@@ -1,8 +1,8 @@
-/* device_run.h - jobs through the public interface on a GPU: device memory for a job and its outputs, and
- * comparing what comes back.
+/* device_run.h - jobs through the public interface on a GPU: device memory for a job and its
+ * outputs, and comparing what comes back.
  *
- * In: an opened GPU, and a driver whose context is current (cli/cuda.h). Out: checks. Clearing and comparing
- * say what is wrong instead of checking, so that threads can do it. */
+ * In: an opened GPU, and a driver whose context is current (cli/cuda.h). Out: checks. Clearing and
+ * comparing say what is wrong instead of checking, so that threads can do it. */
 #ifndef FP_TESTS_DEVICE_RUN_H
 #define FP_TESTS_DEVICE_RUN_H
 
@@ -24,8 +24,8 @@ static inline void device_ok(const cuda_driver *cuda, int result) {
         fprintf(stderr, "  ^ %s\n", error.message);
 }
 
-/* The GPU, and the driver with its context current, for a test that has nothing to do without a GPU: it
- * then ends as skipped, or as failed where there must be a GPU. */
+/* The GPU, and the driver with its context current, for a test that has nothing to do without a
+ * GPU: it then ends as skipped, or as failed where there must be a GPU. */
 static inline fastpair_gpu *open_or_skip(cuda_driver *cuda) {
     fastpair_error error = {.message = ""};
     fastpair_gpu *gpu;

@@ -1,16 +1,17 @@
 /* fake_cuda.c - a CUDA driver with one made-up GPU, for machines without any: the device, contexts,
- * modules, launches. Built as libcuda.so.1, or linked with a test: fake_cuda.h says from which files.
+ * modules, launches. Built as libcuda.so.1, or linked with a test: fake_cuda.h says from which
+ * files.
  *
- *   FAKE_CUDA          CALL:N:RESULT: the N-th call of that name, counted from 0, returns RESULT and does
- *                      nothing else
+ *   FAKE_CUDA          CALL:N:RESULT: the N-th call of that name, counted from 0, returns RESULT
+ *                      and does nothing else
  *   FAKE_CUDA_COMPUTE  the compute capability, 90 if not given
  *   FAKE_CUDA_DEVICES  how many devices there are, 1 if not given
  *   fake_cuda_live     what has not been given back
  *   fake_cuda_fired    whether the fault happened
  *   fake_cuda_reset    does what the runtime's cudaDeviceReset does
  *
- * At the end of the process 'g' on the descriptor FASTPAIR_FAULT_REPORT says that something was not given
- * back. A handle that is no more ends the program. */
+ * At the end of the process 'g' on the descriptor FASTPAIR_FAULT_REPORT says that something was not
+ * given back. A handle that is no more ends the program. */
 #include "fake_cuda.h"
 
 #include "gpu/kernel_table.h"

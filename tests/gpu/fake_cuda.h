@@ -1,6 +1,6 @@
-/* fake_cuda.h - the made-up driver, and the one description of the GPU it has. Its files share what is
- * below: faults on demand, things that have to be given back, contexts and launches. Tests that are linked
- * with the driver may ask it for more.
+/* fake_cuda.h - the made-up driver, and the one description of the GPU it has. Its files share what
+ * is below: faults on demand, things that have to be given back, contexts and launches. Tests that
+ * are linked with the driver may ask it for more.
  *
  *   fake_cuda.c      device, contexts, modules, launches
  *   fake_memory.c    memory, streams, events, graphs
@@ -49,12 +49,12 @@ fp_cu_result fake_fault(const char *name);
 /* For another fault in the same process: calls count from 0 again. */
 void fake_count_anew(void);
 
-/* ---------------------------------------------------------------- things that have to be given back (fake_memory.c) */
+/* ---------------------------------------------------------------- things (fake_memory.c) */
 
 typedef enum fake_kind { FAKE_MEMORY, FAKE_PINNED, FAKE_STREAM, FAKE_MODULE, FAKE_OTHER } fake_kind;
 
-/* Makes a zeroed thing at a multiple of 256; its address is its handle. It belongs to the context that is
- * current. Memory and modules count as device memory. */
+/* Makes a zeroed thing at a multiple of 256; its address is its handle. It belongs to the context
+ * that is current. Memory and modules count as device memory. */
 fp_cu_result fake_make(fake_kind kind, size_t size, void **handle);
 fp_cu_result fake_drop(fake_kind kind, void *handle);
 void fake_drop_all_of(fp_cu_context context);
@@ -65,8 +65,8 @@ void *fake_find(fake_kind kind, const void *address, fp_cu_context *context);
 /* Calls `each` for every block of device memory. */
 void fake_each_memory(void (*each)(const void *memory, size_t size));
 
-/* Takes device memory or gives it back, for this process and those it starts. Returns 0 if there is not
- * so much. */
+/* Takes device memory or gives it back, for this process and those it starts. Returns 0 if there is
+ * not so much. */
 int fake_take(long long bytes);
 
 /* ---------------------------------------------------------------- contexts (fake_cuda.c) */
@@ -74,7 +74,7 @@ int fake_take(long long bytes);
 /* The calling thread's; NULL if none. */
 fp_cu_context fake_current(void);
 
-/* ---------------------------------------------------------------- launches (fake_idle.c or fake_emulated.c) */
+/* ---------------------------------------------------------------- launches (fake_idle.c) */
 
 typedef struct fake_launch {
     /* The kernel's symbol, and its number from fake_kernel. */

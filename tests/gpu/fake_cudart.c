@@ -1,6 +1,6 @@
 /* fake_cudart.c - as much of a CUDA runtime as tests need, over the made-up driver. Built as
- * libcudart.so.13. Like the real runtime it retains the primary context at its first call, and makes it
- * current on threads that have none. */
+ * libcudart.so.13. Like the real runtime it retains the primary context at its first call, and
+ * makes it current on threads that have none. */
 #include "fake_cuda.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* fake_idle.c - kernels that do nothing, for the made-up driver. A test that is linked with the driver may
- * look at each launch. */
+/* fake_idle.c - kernels that do nothing, for the made-up driver. A test that is linked with the
+ * driver may look at each launch. */
 #include "fake_cuda.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* fake_linked.c - makes a program open the made-up driver that it is linked with. The linker puts
- * __wrap_fp_driver_open in the place of fp_driver_open (-Wl,--wrap), which would look for libcuda.so.1. */
+ * __wrap_fp_driver_open in the place of fp_driver_open (-Wl,--wrap), which would look for
+ * libcuda.so.1. */
 #include "gpu/driver.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
-/* fake_memory.c - what a program gets from the made-up driver and has to give back: memory, streams,
- * events, graphs, modules.
+/* fake_memory.c - what a program gets from the made-up driver and has to give back: memory,
+ * streams, events, graphs, modules.
  *
- * Device memory is host memory, copies are memcpy, streams run at once. Work on a stream that is being captured
- * is kept instead, and done when its graph is launched. FAKE_CUDA_MEMORY is the device's
- * memory in bytes. Processes that one process starts share its device: the count of bytes taken is in a
- * file without a name, whose descriptor is in FAKE_CUDA_USED. */
+ * Device memory is host memory, copies are memcpy, streams run at once. Work on a stream that is
+ * being captured is kept instead, and done when its graph is launched. FAKE_CUDA_MEMORY is the
+ * device's memory in bytes. Processes that one process starts share its device: the count of bytes
+ * taken is in a file without a name, whose descriptor is in FAKE_CUDA_USED. */
 #define _GNU_SOURCE
 
 #include "fake_cuda.h"

@@ -1,5 +1,5 @@
-/* gpus.h - GPUs for tests of what follows from a device's limits: one per row of the paper's Table 1 whose
- * limits differ. */
+/* gpus.h - GPUs for tests of what follows from a device's limits: one per row of the paper's Table
+ * 1 whose limits differ. */
 #ifndef FP_TESTS_GPUS_H
 #define FP_TESTS_GPUS_H
 

@@ -1,5 +1,5 @@
-/* host_job.h - columns and jobs for tests of the host side, on the made-up GPU that a test is linked
- * with. Columns are forged, so that sizes, dictionaries and nulls are the test's choice. */
+/* host_job.h - columns and jobs for tests of the host side, on the made-up GPU that a test is
+ * linked with. Columns are forged, so that sizes, dictionaries and nulls are the test's choice. */
 #ifndef FP_TESTS_HOST_JOB_H
 #define FP_TESTS_HOST_JOB_H
 

@@ -1,5 +1,6 @@
-/* host_launches.h - launches on the made-up GPU, recorded and compared with what a decode must launch: for
- * every chunk exactly the kernels that its column's output asks for, with the addresses of that output. */
+/* host_launches.h - launches on the made-up GPU, recorded and compared with what a decode must
+ * launch: for every chunk exactly the kernels that its column's output asks for, with the addresses
+ * of that output. */
 #ifndef FP_TESTS_HOST_LAUNCHES_H
 #define FP_TESTS_HOST_LAUNCHES_H
 

@@ -7,8 +7,8 @@
 /* fp_shape.batch_sizes of chunks with batches of one size. */
 static inline uint32_t batch_size_bit(uint32_t batch_codes) { return 1u << (batch_codes / 32 - 1); }
 
-/* A dictionary that fills its codes: so many slots have tokens longer than 4 and than 8 bytes. Tokens
- * have `mean` bytes, and no 256 codes decode to more than `largest` bytes. */
+/* A dictionary that fills its codes: so many slots have tokens longer than 4 and than 8 bytes.
+ * Tokens have `mean` bytes, and no 256 codes decode to more than `largest` bytes. */
 typedef struct class_shape {
     uint32_t bits, max_length, above_4, above_8, mean, largest;
 } class_shape;

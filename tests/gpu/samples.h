@@ -1,5 +1,5 @@
-/* samples.h - generated rows, the column they compress to, and what must come back: for tests on a GPU,
- * where columns are large. */
+/* samples.h - generated rows, the column they compress to, and what must come back: for tests on a
+ * GPU, where columns are large. */
 #ifndef FP_TESTS_SAMPLES_H
 #define FP_TESTS_SAMPLES_H
 
@@ -17,15 +17,16 @@ enum {
     COLUMN_KINDS,
     ADDRESSES = COLUMN_KINDS /* fills dictionaries of any size */
 };
-/* 2^bits different rows of 1 to 16 bytes, or to 8 if tokens are no longer, so that codes have so many
- * bits. */
+/* 2^bits different rows of 1 to 16 bytes, or to 8 if tokens are no longer, so that codes have so
+ * many bits. */
 #define FEW_OF(bits) (10 + (int)(bits))
 
 /* A column and its rows. Null rows are empty. */
 typedef struct sample {
     uint8_t *bytes;
     uint64_t *offsets;
-    /* An Arrow bitmap in whole 32-bit words, all ones where the kind has no nulls; spare bits are 0. */
+    /* An Arrow bitmap in whole 32-bit words, all ones where the kind has no nulls; spare bits are
+     * 0. */
     uint8_t *validity;
     uint64_t rows, nulls;
     uint8_t *image;

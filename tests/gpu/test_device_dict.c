@@ -37,7 +37,7 @@ static written write_dict(const fp_dict *dict, const fp_plan *plan, uint8_t fill
     return w;
 }
 
-/* ---------------------------------------------------------------- the truth: runs and their bytes */
+/* ---------------------------------------------------------------- the truth */
 
 typedef struct token {
     uint8_t bytes[16];

@@ -1,8 +1,8 @@
-/* test_driver.c - GPU decoding where the driver fails: none, too old, no device, device too old, memory
- * exhausted, each driver call failing in turn, the device reset under an open GPU. Every failure is a status
- * and a message that says what to do; nothing is left retained, allocated or current. The driver is
- * fake_cuda.c as libcuda.so.1, so no GPU is needed. Each case runs in a process of its own, as a driver stays
- * loaded. */
+/* test_driver.c - GPU decoding where the driver fails: none, too old, no device, device too old,
+ * memory exhausted, each driver call failing in turn, the device reset under an open GPU. Every
+ * failure is a status and a message that says what to do; nothing is left retained, allocated or
+ * current. The driver is fake_cuda.c as libcuda.so.1, so no GPU is needed. Each case runs in a
+ * process of its own, as a driver stays loaded. */
 #include "calls.h"
 #include "check.h"
 #include "counting.h"
@@ -279,8 +279,8 @@ static void check_refused(fastpair_status status, const fastpair_error *error) {
     CHECK(strstr(error->message, "cudaDeviceReset") && strstr(error->message, "open it again"));
 }
 
-/* Handles from before a reset are refused, whether or not the context is in use again, and can be given
- * back. The driver ends the program if one of them reaches it. */
+/* Handles from before a reset are refused, whether or not the context is in use again, and can be
+ * given back. The driver ends the program if one of them reaches it. */
 static void reset_and_go_on(const void *context) {
     int in_use_again = *(const int *)context;
     if (!load_fake(FAKE_CUDA_FOLDER)) exit(2);

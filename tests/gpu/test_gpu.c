@@ -1,7 +1,7 @@
-/* test_gpu.c - decoding on a real GPU, through the public interface, with every kernel: whole jobs, ranges
- * of chunks, many columns, images already on the device, computed positions, all outputs, graphs, corrupt
- * data. Without a GPU it checks that the library says why. FASTPAIR_TEST_GPU=1 makes a missing GPU a
- * failure. */
+/* test_gpu.c - decoding on a real GPU, through the public interface, with every kernel: whole jobs,
+ * ranges of chunks, many columns, images already on the device, computed positions, all outputs,
+ * graphs, corrupt data. Without a GPU it checks that the library says why. FASTPAIR_TEST_GPU=1
+ * makes a missing GPU a failure. */
 #include "device_run.h"
 #include "gpu/staged.h"
 
@@ -122,8 +122,8 @@ static void test_device_image(const sample *s) {
     device_ok(&cuda, cuda.release(image));
 }
 
-/* Damage on the device, after the host's checks: the status word tells, and nothing outside the output is
- * written. */
+/* Damage on the device, after the host's checks: the status word tells, and nothing outside the
+ * output is written. */
 static void test_damage(const sample *s) {
     const int sections[] = {FP_SECTION_CODES, FP_SECTION_SIDECAR, FP_SECTION_LENGTHS};
     for (int which = 0; which < 3; which++)

@@ -1,7 +1,7 @@
-/* test_gpu_hostile.c - wrong codes, sidecars, row lengths, validity bits and dictionaries on a real GPU,
- * with every kernel that suits: spoilt on the device, after the host's checks, at random, with ones and with
- * zeros. Nothing besides the outputs may be written, no launch may fail, and what was not spoilt still
- * decodes. Made for compute-sanitizer. Without a GPU it is skipped. */
+/* test_gpu_hostile.c - wrong codes, sidecars, row lengths, validity bits and dictionaries on a real
+ * GPU, with every kernel that suits: spoilt on the device, after the host's checks, at random, with
+ * ones and with zeros. Nothing besides the outputs may be written, no launch may fail, and what was
+ * not spoilt still decodes. Made for compute-sanitizer. Without a GPU it is skipped. */
 #include "device_run.h"
 
 enum { MARGIN = 256, OUTPUTS = 3, WAYS = 3 };

@@ -1,12 +1,12 @@
-/* test_gpu_memory.c - a real GPU whose memory is exhausted: by this process, for the library in it, for the
- * command and for a second process that opens the GPU. Each failure is OUT_OF_MEMORY or exit code 1, with a
- * message that says what to do. Nothing is left half done. Once memory is free, the same calls succeed and
- * decode right. Without a GPU it is skipped.
+/* test_gpu_memory.c - a real GPU whose memory is exhausted: by this process, for the library in it,
+ * for the command and for a second process that opens the GPU. Each failure is OUT_OF_MEMORY or
+ * exit code 1, with a message that says what to do. Nothing is left half done. Once memory is free,
+ * the same calls succeed and decode right. Without a GPU it is skipped.
  *
- *     test_gpu_memory          everything; runs itself with "open", and the command ../fastpair beside it or
- *                              FASTPAIR_COMMAND
- *     test_gpu_memory open     opens the GPU: exit code 10 if there was no memory for it and the message
- *                              says so */
+ *     test_gpu_memory          everything; runs itself with "open", and the command: ../fastpair
+ *                              beside it or FASTPAIR_COMMAND
+ *     test_gpu_memory open     opens the GPU: exit code 10 if there was no memory for it and the
+ *                              message says so */
 #define _GNU_SOURCE
 
 #include "device_run.h"

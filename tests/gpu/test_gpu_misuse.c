@@ -1,8 +1,9 @@
-/* test_gpu_misuse.c - a real GPU whose contexts are in others' hands. Memory and streams of the CUDA
- * runtime, before and after the library came; the device reset under an open GPU; a current context that is
- * not the primary one; no current context; a first launch that is captured in a graph. What the header
- * promises: right bytes or a status, the current context as it was, the runtime none the worse. Without a
- * GPU the test is skipped, and without libcudart the parts that need it.
+/* test_gpu_misuse.c - a real GPU whose contexts are in others' hands. Memory and streams of the
+ * CUDA runtime, before and after the library came; the device reset under an open GPU; a current
+ * context that is not the primary one; no current context; a first launch that is captured in a
+ * graph. What the header promises: right bytes or a status, the current context as it was, the
+ * runtime none the worse. Without a GPU the test is skipped, and without libcudart the parts that
+ * need it.
  *
  *     test_gpu_misuse          every part, each in a process of its own
  *     test_gpu_misuse PART     one part here, under a sanitizer or a debugger */
@@ -33,7 +34,8 @@ static fastpair_gpu *must_open(void) {
 
 /* ---------------------------------------------------------------- parts: the runtime */
 
-/* The runtime's own memory and work, which must stay as they are while the library comes and goes. */
+/* The runtime's own memory and work, which must stay as they are while the library comes and
+ * goes. */
 static void runtime_beside(int library_first) {
     runtime r;
     if (!runtime_open(&r)) exit(SKIPPED);
@@ -155,8 +157,8 @@ static void check_current(const context_calls *c, const void *expected) {
     CHECK(current == expected);
 }
 
-/* Everything the library does, with `current` the calling thread's context throughout. The caller's memory
- * and stream are the primary context's. */
+/* Everything the library does, with `current` the calling thread's context throughout. The caller's
+ * memory and stream are the primary context's. */
 static void whole_flow(const sample *s, const context_calls *c, const cuda_driver *cuda,
                        const void *current) {
     fastpair_gpu *gpu = must_open();
@@ -313,8 +315,8 @@ static void run_part(const char *program, const char *name) {
     if (WIFSIGNALED(status)) fprintf(stderr, "  ^ %s: signal %d\n", name, WTERMSIG(status));
 }
 
-/* Whether there is a GPU; if not, says why. Another process finds out, so that this one never starts the
- * driver. */
+/* Whether there is a GPU; if not, says why. Another process finds out, so that this one never
+ * starts the driver. */
 static int has_gpu(void) {
     fflush(NULL);
     pid_t child = fork();

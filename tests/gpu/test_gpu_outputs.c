@@ -1,7 +1,8 @@
-/* test_gpu_outputs.c - what comes out per column on a real GPU, against fastpair_column_decode: bytes, 32- and
- * 64-bit offsets, validity and status, for all shapes of rows, with nulls and without. Chunks are decoded in
- * any order on two streams, outputs that are not wanted stay as they are, columns may be closed after the
- * upload, and a decode replays from a graph. Without a GPU it is skipped. */
+/* test_gpu_outputs.c - what comes out per column on a real GPU, against fastpair_column_decode:
+ * bytes, 32- and 64-bit offsets, validity and status, for all shapes of rows, with nulls and
+ * without. Chunks are decoded in any order on two streams, outputs that are not wanted stay as they
+ * are, columns may be closed after the upload, and a decode replays from a graph. Without a GPU it
+ * is skipped. */
 #include "device_run.h"
 #include "shapes.h"
 
@@ -66,7 +67,8 @@ static void clear(const device_run *run) {
     device_ok(&cuda, cuda.stream_wait(run->outputs.stream));
 }
 
-/* All chunks in one call; the first columns with 32-bit offsets, the others with 64, and the reverse. */
+/* All chunks in one call; the first columns with 32-bit offsets, the others with 64, and the
+ * reverse. */
 static void decode_widths(device_run *run) {
     for (int turn = 0; turn < 2; turn++) {
         for (uint64_t c = 0; c < run->count; c++)
@@ -77,8 +79,8 @@ static void decode_widths(device_run *run) {
     }
 }
 
-/* Ranges of a few chunks each, in any order, in turns on two streams. Chunks that follow each other share
- * words of the validity bitmap. */
+/* Ranges of a few chunks each, in any order, in turns on two streams. Chunks that follow each other
+ * share words of the validity bitmap. */
 static void decode_ranges(device_run *run, uint64_t *random) {
     fastpair_gpu_range ranges[4096];
     uint64_t count = 0, most = run->info.chunks < 40 ? 3 : 12;
@@ -114,7 +116,8 @@ static int is_clear(const device_run *run, uint64_t block, uint64_t size) {
     return changed == 0;
 }
 
-/* Some columns without offsets, some without validity, some without either, none with a status word. */
+/* Some columns without offsets, some without validity, some without either, none with a status
+ * word. */
 static void decode_parts(device_run *run) {
     fastpair_gpu_output *whole = run->outputs.to, *part = malloc((run->count + 1) * sizeof *part);
     if (!part) abort();
@@ -195,7 +198,8 @@ static void test_shapes(uint64_t bytes, uint32_t turn, uint64_t *random) {
     for (int i = 0; i < SHAPE_KINDS; i++) sample_close(&samples[i]);
 }
 
-/* Jobs that were opened for less: the same column with each choice of outputs, and twice in one job. */
+/* Jobs that were opened for less: the same column with each choice of outputs, and twice in one
+ * job. */
 static void test_choices(uint64_t bytes) {
     fastpair_compress_options options = {.struct_size = sizeof options,
                                          .codec = FASTPAIR_CODEC_ONPAIR,

@@ -1,7 +1,8 @@
-/* test_gpu_streams.c - many streams at once on a real GPU: one column, once on the device, decoded by several
- * threads, each with streams, outputs, memory and status words of its own; different columns side by side;
- * one job on several streams; a spoilt column beside good ones. Every round is compared byte for byte, and
- * only the spoilt column's own status word may speak. Without a GPU it is skipped. */
+/* test_gpu_streams.c - many streams at once on a real GPU: one column, once on the device, decoded
+ * by several threads, each with streams, outputs, memory and status words of its own; different
+ * columns side by side; one job on several streams; a spoilt column beside good ones. Every round
+ * is compared byte for byte, and only the spoilt column's own status word may speak. Without a GPU
+ * it is skipped. */
 #include "device_run.h"
 
 #include <pthread.h>

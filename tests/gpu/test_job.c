@@ -1,5 +1,5 @@
-/* test_job.c - opening and describing jobs: dictionaries that columns share, lists of chunks, what is
- * refused, memory that runs out. Nothing here touches the device. */
+/* test_job.c - opening and describing jobs: dictionaries that columns share, lists of chunks, what
+ * is refused, memory that runs out. Nothing here touches the device. */
 #include "gpu/staged.h"
 #include "host_job.h"
 
@@ -43,6 +43,20 @@ static void test_shared_dictionary(uint64_t *random) {
         fastpair_gpu_job_close(job);
         c.of[2]->dictionaries[0].checksum = c.of[0]->dictionaries[0].checksum;
     }
+    /* The same for a dictionary that differs in one byte of one token. */
+    forge_bytes altered = {malloc(c.image[0].size), c.image[0].size};
+    if (!altered.data) abort();
+    memcpy(altered.data, c.image[0].data, altered.size);
+    const uint8_t *tokens = c.of[0]->dictionaries[0].dict.bytes;
+    uint8_t *first = altered.data;
+    while (memcmp(first, tokens, c.of[0]->dictionaries[0].dict.bytes_size) != 0) first++;
+    first[c.of[0]->dictionaries[0].dict.bytes_size - 1] ^= 1;
+    forge_reseal(altered.data, altered.size);
+    add_image(&c, altered);
+    c.of[3]->dictionaries[0].checksum = c.of[0]->dictionaries[0].checksum;
+    job = open_job(gpu, &c, NULL);
+    CHECK_EQ(job->dict_count, 3);
+    fastpair_gpu_job_close(job);
     close_columns(&c);
 }
 

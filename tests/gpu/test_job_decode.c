@@ -1,6 +1,6 @@
-/* test_job_decode.c - the decode call on a device whose kernels do nothing: what is refused, which kernels
- * are launched for what, and with which addresses. Stored chunks and empty columns need no kernel, so that
- * their output is right here, too. */
+/* test_job_decode.c - the decode call on a device whose kernels do nothing: what is refused, which
+ * kernels are launched for what, and with which addresses. Stored chunks and empty columns need no
+ * kernel, so that their output is right here, too. */
 #include "host_job.h"
 #include "host_launches.h"
 
@@ -129,7 +129,8 @@ static void test_refusals(uint64_t *random) {
     }
 }
 
-/* Outputs of a later version, which are further apart: what is added must be 0, and sizes the same. */
+/* Outputs of a later version, which are further apart: what is added must be 0, and sizes the
+ * same. */
 static void test_later_version(uint64_t *random) {
     typedef struct later {
         fastpair_gpu_output output;
@@ -196,8 +197,8 @@ static int holds_only(uint64_t block, uint8_t value, uint64_t size) {
     return 1;
 }
 
-/* Stored chunks are copied, and an empty column gets its one offset: by the calls whose range touches its
- * place among the chunks. Columns may be closed by then. */
+/* Stored chunks are copied, and an empty column gets its one offset: by the calls whose range
+ * touches its place among the chunks. Columns may be closed by then. */
 static void test_copies(uint64_t *random) {
     fastpair_gpu_job_options all = wanting(3);
     setting s;

@@ -1,5 +1,5 @@
-/* test_job_upload.c - bringing a job to the device: what is copied, in how many copies, where to, and what
- * is refused. Device memory is the host's, so that a test can look at it. */
+/* test_job_upload.c - bringing a job to the device: what is copied, in how many copies, where to,
+ * and what is refused. Device memory is the host's, so that a test can look at it. */
 #include "host_job.h"
 
 static counting memory;
@@ -22,7 +22,8 @@ static fastpair_gpu_job *open_for(const columns *c, uint32_t outputs) {
     return open_job(gpu, c, &options);
 }
 
-/* Every section that was asked for is on the device, byte for byte,, and so are the dictionaries. */
+/* Every section that was asked for is on the device, byte for byte,, and so are the
+ * dictionaries. */
 static void check_contents(const fastpair_gpu_job *job) {
     const uint8_t *device = (const uint8_t *)(uintptr_t)job->device_memory;
     CHECK(memcmp(device, job->dictionaries, job->sizes.dictionaries) == 0);
@@ -40,8 +41,8 @@ static void check_contents(const fastpair_gpu_job *job) {
 
 /* ---------------------------------------------------------------- what is copied */
 
-/* Row lengths and validity bits are copied only for jobs that were opened for them. Sections of one chunk
- * lie one after the other, each at a multiple of 64. */
+/* Row lengths and validity bits are copied only for jobs that were opened for them. Sections of one
+ * chunk lie one after the other, each at a multiple of 64. */
 static void test_bytes(uint64_t *random) {
     const chunk_recipe recipes[] = {{5000, 90000, 2, 256}, {0, 90000, 3, 0}};
     for (int r = 0; r < 2; r++) {
@@ -72,8 +73,8 @@ static void test_bytes(uint64_t *random) {
     }
 }
 
-/* Small chunks of a column come in one copy, whatever part of them is asked for. Dictionaries and other
- * columns have copies of their own, and chunks that nobody asked for have none. */
+/* Small chunks of a column come in one copy, whatever part of them is asked for. Dictionaries and
+ * other columns have copies of their own, and chunks that nobody asked for have none. */
 static void test_copies(uint64_t *random) {
     chunk_recipe chunks[50];
     columns c = {0};

@@ -1,5 +1,5 @@
-/* test_layout.c - who lies where in a job's device memory: nothing overlaps, everything is aligned, small
- * neighbours are joined into one copy, and what nobody asked for has no place. */
+/* test_layout.c - who lies where in a job's device memory: nothing overlaps, everything is aligned,
+ * small neighbours are joined into one copy, and what nobody asked for has no place. */
 #include "host_job.h"
 
 static counting memory;
@@ -90,7 +90,8 @@ static void check_places(const fastpair_gpu_job *job) {
     CHECK_EQ(job->sizes.all % 256, 0);
 }
 
-/* Columns of all kinds: several dictionaries, hot parts, stored chunks, nulls, chunks of empty rows. */
+/* Columns of all kinds: several dictionaries, hot parts, stored chunks, nulls, chunks of empty
+ * rows. */
 static void add_kinds(columns *c, uint64_t *random) {
     const chunk_recipe chunks[] = {{3000, 100, 0, 256},   {0, 50, 0, 0},          {500, 20, 3, 256},
                                    {0, 30, 1, 0},         {70000, 90000, 2, 256}, {1, 1, 0, 256},

@@ -1,5 +1,6 @@
-/* test_plan.c - the plan for a dictionary's chunks: which kernel, how many warps, how much shared memory,
- * what of the dictionary is needed. Shapes are made up, so that every rule is met on both of its sides. */
+/* test_plan.c - the plan for a dictionary's chunks: which kernel, how many warps, how much shared
+ * memory, what of the dictionary is needed. Shapes are made up, so that every rule is met on both
+ * of its sides. */
 #include "check.h"
 #include "gpu/staged.h"
 #include "gpus.h"
@@ -98,8 +99,8 @@ static void test_large_dictionaries(void) {
     CHECK_EQ(plan_on(H100, &rows).warps, 7);
 }
 
-/* Batches of the file that do not make up a kernel's leave the sidecar to a kernel of the paper's. Where
- * the sidecar is not used anyhow, the size of its batches does not matter. */
+/* Batches of the file that do not make up a kernel's leave the sidecar to a kernel of the paper's.
+ * Where the sidecar is not used anyhow, the size of its batches does not matter. */
 static void test_batch_sizes(void) {
     fp_shape shape = in_classes(&(class_shape){12, 16, 3600, 2800, 11, 3200});
     for (uint32_t batch = 32; batch <= 1024; batch += 32) {

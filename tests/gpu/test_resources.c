@@ -1,4 +1,5 @@
-/* test_resources.c - the resource model against the paper's worked example, and each limit on its own. */
+/* test_resources.c - the resource model against the paper's worked example, and each limit on its
+ * own. */
 #include "check.h"
 #include "gpu/resources.h"
 #include "gpu/staged.h"

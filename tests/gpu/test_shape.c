@@ -1,5 +1,6 @@
-/* test_shape.c - statistics of the chunks that share a dictionary, against counts of every code. Columns
- * are forged with all batch sizes, so that bounds come from headers, from sidecars and from both. */
+/* test_shape.c - statistics of the chunks that share a dictionary, against counts of every code.
+ * Columns are forged with all batch sizes, so that bounds come from headers, from sidecars and from
+ * both. */
 #include "gpu/shape.h"
 #include "host_job.h"
 #include "pack.h"
@@ -57,7 +58,8 @@ static int has_kernel(uint32_t bits, uint32_t lane_codes) {
     return 0;
 }
 
-/* Bounds hold, are there for the kernels that need them, and are exact where the sidecar can tell. */
+/* Bounds hold, are there for the kernels that need them, and are exact where the sidecar can
+ * tell. */
 static void check_bounds(const fastpair_column *column, uint32_t bits, uint32_t batch) {
     for (int use_sidecar = 0; use_sidecar < 2; use_sidecar++) {
         fp_shape shape = shape_of(column, use_sidecar);

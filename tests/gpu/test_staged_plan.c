@@ -1,4 +1,5 @@
-/* test_staged_plan.c - which kernel of the paper's decoder is chosen, what it reads and what it needs. */
+/* test_staged_plan.c - which kernel of the paper's decoder is chosen, what it reads and what it
+ * needs. */
 #include "check.h"
 #include "gpu/staged.h"
 #include "gpus.h"
