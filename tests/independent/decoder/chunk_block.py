@@ -1,0 +1,167 @@
+"""Section 3 of docs/format.md: a chunk block → its rows, bytes or None, with every rule checked."""
+
+from itertools import accumulate
+
+from decoder.blocks import read_header, read_sections
+from decoder.headers import CHUNK, CHUNK_KIND, LENGTH_BLOCK, NO_DICTIONARY
+from decoder.wire import integer, require, round_up, spare_bits_are_zero, unpack
+
+ROWS_PER_LENGTH_BLOCK = 256
+
+
+class Chunk:
+    """The rows, and the figures that the footer repeats or adds up."""
+
+    def __init__(self, values, rows):
+        self.rows = rows
+        self.nulls = values["nulls"]
+        self.codes = values["codes"]
+        self.decoded = values["decoded"]
+        self.block_size = values["block_size"]
+
+
+def _require_numbers(values, at):
+    """Rules that the header's fields obey by themselves."""
+    require(values["encoding"] in (0, 1), "encoding is 0 or 1", at + 16)
+    require(values["has_validity"] in (0, 1), "validity is 0 or 1", at + 17)
+    require(1 <= values["rows"] <= 1 << 28, "rows are 1..2^28", at + 24)
+    require((values["nulls"] > 0) == (values["has_validity"] == 1), "null rows have a validity section", at + 32)
+    require(values["nulls"] <= values["rows"], "null rows are rows", at + 32)
+    require(values["decoded"] < 1 << 32, "decoded bytes are below 2^32", at + 48)
+    counts = [values[f"count_{length}"] for length in range(1, 17)]
+    if values["encoding"] == 0:
+        require(values["dictionary"] == NO_DICTIONARY, "a stored chunk has no dictionary", at + 20)
+        for name in ("codes", "batch_codes", "group_batches", "largest_batch"):
+            require(values[name] == 0, f"a stored chunk's {name} is 0", at + CHUNK.fields[name][0])
+        require(not any(counts), "a stored chunk counts no codes", at + 80)
+        return
+    batch, group = values["batch_codes"], values["group_batches"]
+    require(values["codes"] >= 1, "a coded chunk has a code", at + 40)
+    require(batch % 32 == 0 and 32 <= batch <= 1024, "B is a multiple of 32 in 32..1024", at + 56)
+    require(group == 1 << (4096 // batch).bit_length() - 1, "G is the largest power of two with BG <= 4096", at + 60)
+    require(sum(counts) == values["codes"], "counts by length add up to M", at + 80)
+    weighted = sum(length * count for length, count in enumerate(counts, 1))
+    require(weighted == values["decoded"], "counts by length add up to the decoded bytes", at + 80)
+
+
+def _batches(values):
+    return -(-values["codes"] // values["batch_codes"])
+
+
+def _require_sizes(values, at, dictionaries):
+    """Sizes of sections that follow from counts."""
+    if values["encoding"] == 0:
+        require(values["code_size"] == values["decoded"], "size of a stored chunk's bytes", at + 216)
+        require(values["sidecar_size"] == 0, "a stored chunk has no sidecar", at + 240)
+    else:
+        require(values["dictionary"] < len(dictionaries), "the dictionary comes before its chunk", at + 20)
+        bits = dictionaries[values["dictionary"]].bits
+        require(values["code_size"] == -(-values["codes"] * bits // 128) * 16, "size of the codes", at + 216)
+        groups = -(-_batches(values) // values["group_batches"])
+        require(values["sidecar_size"] == 4 * groups + 2 * _batches(values), "size of the sidecar", at + 240)
+    validity = -(-values["rows"] // 8) if values["has_validity"] else 0
+    require(values["validity_size"] == validity, "size of the validity section", at + 288)
+
+
+def _decode_codes(values, at, section, tokens, bits):
+    """The token of each code. Checks codes, paddings, counts and the decoded size."""
+    codes_at = at + values["code_offset"]
+    codes = unpack(section, bits, values["codes"])
+    require(spare_bits_are_zero(section, values["codes"] * bits), "padding of the codes", codes_at)
+    top = max(codes)
+    require(top < len(tokens), "every code is below N", codes_at + codes.index(top) * bits // 8)
+    pieces = [tokens[code] for code in codes]
+    if None in pieces:
+        require(False, "every code has a token", codes_at + pieces.index(None) * bits // 8)
+    lengths = [len(piece) for piece in pieces]
+    for length in range(1, 17):
+        require(lengths.count(length) == values[f"count_{length}"], "count of codes by length", at + 72 + 8 * length)
+    return pieces
+
+
+def _require_sidecar(values, at, section, starts):
+    """starts: where each code's token begins in the decoded bytes, then their end."""
+    batch = values["batch_codes"]
+    sidecar_at = at + values["sidecar_offset"]
+    groups = -(-_batches(values) // values["group_batches"])
+    largest = 0
+    for k in range(_batches(values)):
+        position = integer(section, 4 * (k // values["group_batches"]), 4)
+        delta_at = 4 * groups + 2 * k
+        begin = starts[k * batch]
+        require(position + integer(section, delta_at, 2) == begin, "a batch's position", sidecar_at + delta_at)
+        largest = max(largest, starts[min((k + 1) * batch, values["codes"])] - begin)
+    require(largest == values["largest_batch"], "decoded bytes of the largest batch", at + 64)
+
+
+def _read_lengths(values, at, image, section):
+    """The length of every row."""
+    rows = values["rows"]
+    lengths_at = at + values["lengths_offset"]
+    blocks = -(-rows // ROWS_PER_LENGTH_BLOCK)
+    packed_at = LENGTH_BLOCK.size * blocks
+    require(packed_at <= len(section), "the row lengths hold their directory", at + 264)
+    lengths, start, packed = [], 0, 0
+    for i in range(blocks):
+        entry_at = LENGTH_BLOCK.size * i
+        entry = LENGTH_BLOCK.read(section, entry_at)
+        LENGTH_BLOCK.require_zeros(image, lengths_at + entry_at)
+        count = min(ROWS_PER_LENGTH_BLOCK, rows - ROWS_PER_LENGTH_BLOCK * i)
+        require(entry["width"] <= 32, "w is 0..32", lengths_at + entry_at + 12)
+        require(entry["start"] == start, "where a block of lengths begins", lengths_at + entry_at)
+        require(entry["packed"] == packed, "packed lengths lie back to back", lengths_at + entry_at + 4)
+        size = round_up(count * entry["width"], 32) // 8
+        begin = packed_at + packed
+        require(begin + size <= len(section), "the row lengths hold their blocks", lengths_at + entry_at)
+        data = section[begin : begin + size]
+        require(spare_bits_are_zero(data, count * entry["width"]), "padding of packed lengths", lengths_at + begin)
+        block = [entry["minimum"] + number for number in unpack(data, entry["width"], count)]
+        lengths += block
+        start += sum(block)
+        packed += size
+        require(start <= values["decoded"], "lengths add up to the decoded bytes", lengths_at + entry_at)
+    require(packed_at + packed == len(section), "nothing follows the packed lengths", at + 264)
+    require(start == values["decoded"], "lengths add up to the decoded bytes", at + 48)
+    return lengths
+
+
+def _read_validity(values, at, section):
+    """1 for each row that is not null."""
+    if not values["has_validity"]:
+        return [1] * values["rows"]
+    valid = unpack(section, 1, values["rows"])
+    validity_at = at + values["validity_offset"]
+    require(spare_bits_are_zero(section, values["rows"]), "spare bits of the validity", validity_at)
+    require(valid.count(0) == values["nulls"], "null rows by the validity section", at + 32)
+    return valid
+
+
+def _cut_rows(at, text, lengths, valid):
+    rows, begin = [], 0
+    for length, is_valid in zip(lengths, valid):
+        require(is_valid or length == 0, "a null row has length 0", at)
+        rows.append(text[begin : begin + length] if is_valid else None)
+        begin += length
+    return rows
+
+
+def read_chunk(image, at, end, alignment, dictionaries):
+    """The chunk of the block at this place; dictionaries are those before it in the file."""
+    values = read_header(image, at, end, CHUNK_KIND, CHUNK)
+    _require_numbers(values, at)
+    _require_sizes(values, at, dictionaries)
+    names = ["code", "sidecar", "lengths", "validity"]
+    sections = read_sections(image, at, end, alignment, CHUNK, values, names)
+    lengths = _read_lengths(values, at, image, sections["lengths"])
+    if values["encoding"] == 0:
+        text = sections["code"]
+    else:
+        dictionary = dictionaries[values["dictionary"]]
+        pieces = _decode_codes(values, at, sections["code"], dictionary.tokens, dictionary.bits)
+        starts = list(accumulate(map(len, pieces), initial=0))
+        text = b"".join(pieces)
+        _require_sidecar(values, at, sections["sidecar"], starts)
+        row_ends = set(accumulate(lengths))
+        require(row_ends <= set(starts), "no token crosses a row's end", at + values["lengths_offset"])
+    valid = _read_validity(values, at, sections["validity"])
+    return Chunk(values, _cut_rows(at + values["validity_offset"], text, lengths, valid))

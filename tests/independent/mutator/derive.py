@@ -1,0 +1,183 @@
+"""Content → parts: every header field and every section that follows from rows and tokens.
+
+Content that breaks a rule is written all the same, with everything else consistent: a code without
+a token counts with the length that section 2 of docs/format.md gives it.
+"""
+
+from itertools import accumulate
+
+from decoder.headers import (
+    CHUNK,
+    CHUNK_KIND,
+    DICTIONARY,
+    DICTIONARY_KIND,
+    FILE_MAGIC,
+    LENGTH_BLOCK,
+    NO_DICTIONARY,
+    RUN,
+)
+from decoder.wire import round_up
+from mutator.assemble import Part, Parts
+from mutator.content import Dictionary
+
+
+def pack_bits(numbers, width):
+    """Numbers of this many bits each, least significant bit first, in whole bytes."""
+    mask = (1 << width) - 1
+    packed = bytearray()
+    for i in range(0, len(numbers), 8):
+        eight = 0
+        for k, number in enumerate(numbers[i : i + 8]):
+            eight |= (number & mask) << k * width
+        packed += eight.to_bytes(width, "little")
+    return packed[: -(-len(numbers) * width // 8)]
+
+
+def _padded(data, step):
+    return data + bytes(round_up(len(data), step) - len(data))
+
+
+def _dictionary_part(dictionary):
+    runs = bytearray()
+    for first, tokens in dictionary.runs:
+        count = len(tokens) - 1 & 0xFFFF
+        runs += RUN.pack({"first": first & 0xFFFFFFFF, "count_less_one": count, "length": len(tokens[0])})
+    tokens = b"".join(token for _, tokens in dictionary.runs for token in tokens)
+    values = {
+        "kind": DICTIONARY_KIND,
+        "header_size": DICTIONARY.size,
+        "hash": 0,
+        "codec": dictionary.codec,
+        "bits": dictionary.bits(),
+        "longest": dictionary.longest,
+        "order": dictionary.order,
+        "shift": dictionary.shift,
+        "slots": dictionary.slots,
+        "tokens": sum(len(tokens) for _, tokens in dictionary.runs),
+        "hot_slots": dictionary.hot,
+        "runs": len(dictionary.runs),
+        "seed": dictionary.seed,
+    }
+    return Part(DICTIONARY, values, {"token": runs + tokens})
+
+
+def _length_of_code(dictionary):
+    """The length of each code below 2^b, without a token that of the nearest run before it."""
+    lengths = [0] * (1 << dictionary.bits())
+    for first, tokens in dictionary.runs:
+        for code in range(first, min(len(lengths), first + len(tokens))):
+            lengths[code] = len(tokens[0])
+    for code in range(1, len(lengths)):
+        lengths[code] = lengths[code] or lengths[code - 1]
+    return lengths
+
+
+def _sidecar(chunk, starts, codes, group):
+    """starts: where each code begins in the decoded bytes, then their end."""
+    positions, deltas = bytearray(), bytearray()
+    for k in range(-(-codes // chunk.batch)):
+        begin = starts[k * chunk.batch]
+        if k % group == 0:
+            position = begin - chunk.group_choice.get(k // group, 0)
+            positions += (position & 0xFFFFFFFF).to_bytes(4, "little")
+        deltas += (begin - position & 0xFFFF).to_bytes(2, "little")
+    return positions + deltas
+
+
+def _lengths_section(chunk, lengths):
+    """The directory and the packed lengths, with each block's choice of minimum and width."""
+    directory, packed, start = bytearray(), bytearray(), 0
+    for i in range(0, len(lengths), 256):
+        block = lengths[i : i + 256]
+        lowered, widened = chunk.length_choice.get(i // 256, (0, 0))
+        minimum = min(block) - lowered
+        width = min(32, (max(block) - minimum).bit_length() + widened) if widened < 33 else 33
+        entry = {"start": start, "packed": len(packed), "minimum": minimum, "width": width}
+        directory += LENGTH_BLOCK.pack({name: value & 0xFFFFFFFF for name, value in entry.items()})
+        packed += _padded(pack_bits([length - minimum for length in block], width), 4)
+        start += sum(block)
+    return directory + packed
+
+
+def _row_lengths(chunk, lengths_of_rows):
+    lengths = list(lengths_of_rows)
+    for row, amount in chunk.moved.items():
+        if row + 1 < len(lengths) and lengths[row] + amount >= 0 and lengths[row + 1] >= amount:
+            lengths[row] += amount
+            lengths[row + 1] -= amount
+    return lengths
+
+
+def _coded_values(chunk, number):
+    """Values and sections of a coded chunk, and the lengths of its rows."""
+    length_of = _length_of_code(chunk.dictionary)
+    rows = [[code % len(length_of) for code in row.items] for row in chunk.rows]
+    codes = [code for row in rows for code in row]
+    lengths = [length_of[code] for code in codes]
+    starts = list(accumulate(lengths, initial=0))
+    group = 1 << max(1, 4096 // max(1, chunk.batch)).bit_length() - 1
+    batches = range(0, len(codes), chunk.batch)
+    largest = max((starts[min(k + chunk.batch, len(codes))] - starts[k] for k in batches), default=0)
+    values = {
+        "encoding": 1,
+        "dictionary": number,
+        "codes": len(codes),
+        "batch_codes": chunk.batch,
+        "group_batches": group,
+        "largest_batch": largest,
+        **{f"count_{length}": lengths.count(length) for length in range(1, 17)},
+    }
+    sections = {
+        "code": _padded(pack_bits(codes, chunk.dictionary.bits()), 16),
+        "sidecar": _sidecar(chunk, starts, len(codes), group),
+    }
+    return values, sections, [sum(length_of[code] for code in row) for row in rows]
+
+
+def _stored_values(chunk):
+    zeros = ("encoding", "codes", "batch_codes", "group_batches", "largest_batch")
+    values = {
+        **dict.fromkeys(zeros, 0),
+        "dictionary": NO_DICTIONARY,
+        **{f"count_{length}": 0 for length in range(1, 17)},
+    }
+    sections = {"code": bytearray(b"".join(row.items for row in chunk.rows)), "sidecar": bytearray()}
+    return values, sections, [len(row.items) for row in chunk.rows]
+
+
+def _chunk_part(chunk, number):
+    values, sections, lengths = _coded_values(chunk, number) if chunk.dictionary else _stored_values(chunk)
+    nulls = sum(not row.valid for row in chunk.rows)
+    sections["lengths"] = _lengths_section(chunk, _row_lengths(chunk, lengths))
+    sections["validity"] = pack_bits([int(row.valid) for row in chunk.rows], 1) if nulls else bytearray()
+    values |= {
+        "kind": CHUNK_KIND,
+        "header_size": CHUNK.size,
+        "hash": 0,
+        "has_validity": int(nulls > 0),
+        "rows": len(chunk.rows),
+        "nulls": nulls,
+        "decoded": sum(lengths),
+    }
+    return Part(CHUNK, values, sections)
+
+
+def derive(content):
+    """The Parts of the content."""
+    number_of = {id(dictionary): i for i, dictionary in enumerate(content.dictionaries())}
+    blocks = []
+    for block in content.blocks:
+        if isinstance(block, Dictionary):
+            blocks.append(_dictionary_part(block))
+        else:
+            blocks.append(_chunk_part(block, number_of.get(id(block.dictionary), len(number_of))))
+    header = {
+        "magic": FILE_MAGIC,
+        "major": 1,
+        "minor": 0,
+        "alignment": content.alignment,
+        "framing": content.framing,
+        "separator": content.separator,
+        "hash": 0,
+    }
+    return Parts(header, blocks, content.final_separator)
