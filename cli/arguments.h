@@ -46,6 +46,7 @@ typedef struct cli_options {
     double bench_seconds;           /* -i */
     char **files;                   /* inputs, `-` for standard input */
     int file_count;
+    struct cli_files *known; /* what the command reads; set by main */
 } cli_options;
 
 /* Parses the command line; `files` points into argv. On a mistake prints what is wrong and returns

@@ -40,8 +40,9 @@ int cli_background_open(cli_background *background, cli_output *output, uint32_t
     if (threads <= 1) return CLI_OK;
     pthread_mutex_init(&background->lock, NULL);
     pthread_cond_init(&background->changed, NULL);
-    sigset_t all, before; /* signals are for the main thread, whose handler knows the temporary */
+    sigset_t all, before; /* signals are for the main thread, except the one for whoever writes */
     sigfillset(&all);
+    sigdelset(&all, SIGPIPE);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     background->threaded = pthread_create(&background->thread, NULL, write_blocks, background) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

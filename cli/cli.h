@@ -18,7 +18,8 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_CORRUPT = 2 };
  * CLI_FAILED. */
 int cli_fail(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same for a system error, with what to do about it. Always CLI_FAILED. */
+/* The same for a system error, with what to do about it. Always CLI_FAILED. For outputs there is
+ * cli_output_fail. */
 int cli_fail_errno(const char *name, int number);
 
 /* The same for a library failure; CLI_CORRUPT if the input's bytes are at fault, else
@@ -28,6 +29,13 @@ int cli_fail_status(const char *name, const fastpair_error *error);
 /* A remark on stderr, not with -q. */
 void cli_note(const cli_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Sends on what was printed to standard output; false once that has failed. Call it after each line
+ * or object, so that the reason of a failure is known. */
+bool cli_flush(void);
+
+/* The same at the end, closing it. Prints what went wrong; CLI_OK or CLI_FAILED. */
+int cli_finish_stdout(void);
 
 /* The length of the UTF-8 sequence that a text begins with, or 0 if it begins with none. */
 int cli_utf8_length(const char *text);
@@ -45,6 +53,9 @@ double cli_now(void);
 
 /* ---------------------------------------------------------------- inputs (input.c) */
 
+/* What tells a compressed column: the header of its file. */
+enum { CLI_HEAD_BYTES = 64 };
+
 typedef struct cli_input {
     int fd;
     const char *path; /* as given; "-" is standard input */
@@ -52,14 +63,18 @@ typedef struct cli_input {
     bool is_stdin;
     bool is_regular;
     struct stat info;
-    uint64_t done; /* bytes read so far */
-    int error;     /* errno of a failed read, else 0 */
+    uint64_t done;                /* bytes read so far */
+    int error;                    /* errno of a failed read, else 0 */
+    uint8_t head[CLI_HEAD_BYTES]; /* the first bytes read */
 } cli_input;
 
 /* Opens an input, "-" for standard input. Directories are refused. Prints what is wrong; CLI_OK or
  * CLI_FAILED. */
 int cli_input_open(cli_input *input, const char *path);
 void cli_input_close(cli_input *input);
+
+/* Whether the input begins as compressed columns do, as far as it was read. */
+bool cli_input_is_column(const cli_input *input);
 
 /* Reads up to `size` bytes; 0 at the end, -1 with input->error set. */
 long cli_input_read(cli_input *input, void *data, size_t size);
@@ -69,6 +84,40 @@ fastpair_source cli_input_source(cli_input *input);
 
 /* Reads all of an input of at most `limit` bytes into *data (free it). Prints what is wrong. */
 int cli_input_load(cli_input *input, uint64_t limit, uint8_t **data, uint64_t *size);
+
+/* ------------------------------------------------- which files are read and written (files.c) */
+
+typedef struct cli_identity {
+    dev_t device;
+    ino_t file;
+} cli_identity;
+
+typedef struct cli_files {
+    cli_identity *list; /* first the files that are read, sorted; then outputs that are no files */
+    size_t read, written;
+    bool has_stdout; /* the command writes to standard output, and that is a file */
+    cli_identity standard_output;
+} cli_files;
+
+/* Notes what the command reads, before it writes anything. Refuses standard output if it is one of
+ * these. Prints what is wrong; CLI_OK or CLI_FAILED. */
+int cli_files_open(cli_files *files, const cli_options *options);
+void cli_files_close(cli_files *files);
+
+/* Whether the command reads this file. */
+bool cli_files_read(const cli_files *files, const struct stat *info);
+
+/* Whether this file is standard output, and the command writes there. */
+bool cli_files_stdout(const cli_files *files, const struct stat *info);
+
+/* Notes an output that is written in place; false if it was noted before. */
+bool cli_files_write_once(cli_files *files, const struct stat *info);
+
+/* Whether an output of that name is standard output, as NULL and "-" are. The names that systems
+ * have for it are links, which must not be replaced. */
+bool cli_names_stdout(const char *path);
+
+bool cli_same_file(const struct stat *a, const struct stat *b);
 
 /* ---------------------------------------------------------- what the library needs (prepare.c) */
 

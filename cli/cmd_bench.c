@@ -39,7 +39,7 @@ static void print_json(const char *path, const cli_measurement *result) {
     }
     cli_json_bool(&json, "verified", result->verified);
     cli_json_end(&json);
-    fflush(stdout);
+    cli_flush();
 }
 
 /* A number in a column of the table, or a dash. */
@@ -65,7 +65,7 @@ static void print_line(const cli_measurement *result) {
         printf("             %s, %s: %.1f GB/s on the device, %.1f from pinned host memory\n",
                result->gpu.gpu, result->gpu.kernel, result->gpu.decode_gb_s,
                result->gpu.end_to_end_gb_s);
-    fflush(stdout);
+    cli_flush();
 }
 
 static int bench_codec(const cli_options *options, const char *path, const fastpair_rows *rows,
@@ -95,7 +95,7 @@ static int bench_rows(const cli_options *options, const char *path, const fastpa
     }
     if (options->codec_given) return bench_codec(options, path, rows, &settings);
     int worst = CLI_OK;
-    for (int i = 0; cli_preset(i, &settings); i++) {
+    for (int i = 0; cli_flush() && cli_preset(i, &settings); i++) {
         int result = bench_codec(options, path, rows, &settings);
         if (result > worst) worst = result;
     }
@@ -126,7 +126,7 @@ static int bench_file(const cli_options *options, const char *path) {
 
 int cli_bench(const cli_options *options) {
     int worst = CLI_OK;
-    for (int i = 0; i < options->file_count; i++) {
+    for (int i = 0; i < options->file_count && cli_flush(); i++) {
         int result = bench_file(options, options->files[i]);
         if (result > worst) worst = result;
     }

@@ -2,7 +2,7 @@
  *
  * In: one text. Out: one compressed column that says how the text was cut, so that -d gives it back
  * byte for byte. Streams: memory does not grow with the input. Refuses to write compressed bytes to
- * a terminal.
+ * a terminal, and to compress a compressed column, unless -f insists.
  */
 #include "output.h"
 #include "progress.h"
@@ -14,25 +14,32 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Cuts the input, feeds the writer, records how the text ended. */
-static int feed_writer(fastpair_writer *writer, cli_text *text, cli_progress *progress,
-                       cli_output *output) {
+/* Cuts the input, feeds the writer, records how the text ended. `rows` are the first. */
+static int feed_writer(fastpair_writer *writer, cli_text *text, fastpair_rows rows,
+                       cli_progress *progress, cli_output *output) {
     fastpair_error error;
-    fastpair_rows rows;
     fastpair_status status = fastpair_writer_set_framing(writer, text->separator, 1, &error);
-    while (status == FASTPAIR_OK) {
-        if (cli_text_next(text, &rows) != CLI_OK) return CLI_FAILED;
-        if (rows.rows == 0) break;
+    while (status == FASTPAIR_OK && rows.rows > 0) {
         status = fastpair_writer_append(writer, &rows, &error);
         cli_progress_step(progress, text->input->done);
+        if (status == FASTPAIR_OK && cli_text_next(text, &rows) != CLI_OK) return CLI_FAILED;
     }
     if (status == FASTPAIR_OK)
         status =
             fastpair_writer_set_framing(writer, text->separator, text->final_separator, &error);
     if (status == FASTPAIR_OK) status = fastpair_writer_finish(writer, &error);
     if (status == FASTPAIR_OK) return CLI_OK;
-    if (output->error) return cli_fail_errno(output->name, output->error);
+    if (output->error) return cli_output_fail(output, output->error);
     return cli_fail_status(text->input->name, &error);
+}
+
+/* The first rows of a text. Most likely nobody wants a column of a compressed column. */
+static int first_rows(const cli_options *options, cli_text *text, fastpair_rows *rows) {
+    if (cli_text_next(text, rows) != CLI_OK) return CLI_FAILED;
+    if (options->force || !cli_input_is_column(text->input)) return CLI_OK;
+    return cli_fail(text->input->name,
+                    "is a compressed column already; use -d to decompress it, or -f to compress it "
+                    "again");
 }
 
 static int compress_stream(const cli_options *options, cli_input *input, cli_output *output,
@@ -40,17 +47,17 @@ static int compress_stream(const cli_options *options, cli_input *input, cli_out
     fastpair_compress_options settings = cli_compress_options(options);
     settings.dictionary = dictionary;
     fastpair_sink sink = cli_output_sink(output);
-    fastpair_writer *writer;
+    fastpair_writer *writer = NULL;
     fastpair_error error;
-    if (fastpair_writer_open(&sink, &settings, &writer, &error) != FASTPAIR_OK)
-        return output->error ? cli_fail_errno(output->name, output->error)
-                             : cli_fail_status(input->name, &error);
+    fastpair_rows rows;
     cli_text text;
-    int result = cli_text_open(&text, input, options->separator);
-    if (result == CLI_OK) {
-        result = feed_writer(writer, &text, progress, output);
-        cli_text_close(&text);
-    }
+    if (cli_text_open(&text, input, options->separator) != CLI_OK) return CLI_FAILED;
+    int result = first_rows(options, &text, &rows);
+    if (result == CLI_OK && fastpair_writer_open(&sink, &settings, &writer, &error) != FASTPAIR_OK)
+        result = output->error ? cli_output_fail(output, output->error)
+                               : cli_fail_status(input->name, &error);
+    if (result == CLI_OK) result = feed_writer(writer, &text, rows, progress, output);
+    cli_text_close(&text);
     fastpair_writer_close(writer);
     return result;
 }
@@ -65,6 +72,10 @@ static int choose_output(const cli_options *options, const cli_input *input, con
     if (!input->is_regular)
         return cli_fail(input->name, "is not a regular file; say where to write with -c or -o");
     size_t size = strlen(input->path) + 5;
+    if (size > 9 && strcmp(input->path + size - 9, ".fpc") == 0 && !options->force)
+        return cli_fail(input->name,
+                        "its name ends in .fpc already; use -d to decompress it, or -f "
+                        "to compress it again");
     *made = malloc(size);
     if (!*made) return cli_fail_errno(input->name, ENOMEM);
     snprintf(*made, size, "%s.fpc", input->path);
@@ -76,7 +87,7 @@ static int compress_input(const cli_options *options, cli_input *input, const ch
                           const fastpair_dictionary *dictionary) {
     cli_output output;
     cli_progress progress;
-    int result = cli_output_open(&output, path, options->force, input);
+    int result = cli_output_open(&output, path, options, input);
     if (result != CLI_OK) return result;
     if (!options->force && isatty(output.fd)) {
         cli_output_discard(&output);
@@ -91,7 +102,7 @@ static int compress_input(const cli_options *options, cli_input *input, const ch
         cli_output_discard(&output);
         return result;
     }
-    result = cli_output_settle(&output, options, input);
+    result = cli_output_settle(&output);
     if (result == CLI_OK) cli_progress_summary(&progress, options, input, &output);
     return result;
 }

@@ -1,11 +1,12 @@
 /* cmd_decompress.c - FILE.fpc back to FILE, or some of its rows.
  *
  * In: one compressed column. Out: the text it was made from; rows of a column that came from no
- * text are written as lines, nulls as empty ones. Whole columns are streamed, so memory does not
+ * text are written as lines, nulls as empty ones, with a remark where rows are lost by that. Whole columns are streamed, so memory does not
  * grow with the file; a slice (--rows) of a file maps it and decodes only the batches that hold
  * those rows. Refuses names that do not end in .fpc unless told where to write.
  */
 #include "decompress_gpu.h"
+#include "mapping.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -84,7 +85,7 @@ typedef struct slice_memory {
 } slice_memory;
 
 /* Decodes rows first .. first + count, whose bytes the memory has room for, and writes them. */
-static int copy_piece(const fastpair_column *column, const cli_input *input, uint64_t first,
+static int copy_piece(const fastpair_column *column, const cli_mapping *mapping, uint64_t first,
                       uint64_t count, slice_memory *memory, cli_emitter *emitter) {
     fastpair_error error;
     fastpair_destination destination = {.struct_size = sizeof(destination),
@@ -93,8 +94,11 @@ static int copy_piece(const fastpair_column *column, const cli_input *input, uin
                                         .offsets = memory->offsets,
                                         .offset_bits = 64};
     if (fastpair_column_decode(column, first, count, &destination, &error) != FASTPAIR_OK)
-        return cli_fail_status(input->name, &error);
+        return cli_mapping_fail(mapping, &error);
+    int result = cli_mapping_check(mapping);
+    if (result != CLI_OK) return result;
     fastpair_rows rows = cli_rows_of(count, memory->bytes, memory->offsets);
+    if (destination.nulls > 0 && cli_emit_nulls(emitter) != CLI_OK) return CLI_FAILED;
     return cli_emit_rows(emitter, &rows, 0, count);
 }
 
@@ -107,9 +111,10 @@ static bool slice_reserve(slice_memory *memory, uint64_t size) {
     return memory->bytes != NULL;
 }
 
-static int copy_slice(const cli_options *options, const cli_input *input,
+static int copy_slice(const cli_options *options, const cli_mapping *mapping,
                       const fastpair_column *column, const fastpair_column_info *info,
                       cli_emitter *emitter) {
+    const cli_input *input = mapping->input;
     fastpair_error error;
     fastpair_status status = FASTPAIR_OK;
     slice_memory memory = {.offsets = malloc((SLICE_ROWS + 1) * sizeof(uint64_t))};
@@ -120,18 +125,18 @@ static int copy_slice(const cli_options *options, const cli_input *input,
      * written as if they were good. */
     if (result == CLI_OK && row < end &&
         fastpair_column_validate_rows(column, row, end - row, &error) != FASTPAIR_OK)
-        result = cli_fail_status(input->name, &error);
+        result = cli_mapping_fail(mapping, &error);
     while (result == CLI_OK && row < end) {
         uint64_t count = end - row < SLICE_ROWS ? end - row : SLICE_ROWS, size = 0;
         status = fastpair_column_rows_size(column, row, count, &size, &error);
         while (status == FASTPAIR_OK && size > SLICE_BYTES && count > 1)
             status = fastpair_column_rows_size(column, row, count /= 2, &size, &error);
         if (status != FASTPAIR_OK)
-            result = cli_fail_status(input->name, &error);
+            result = cli_mapping_fail(mapping, &error);
         else if (!slice_reserve(&memory, size))
             result = cli_fail_errno(input->name, ENOMEM);
         else
-            result = copy_piece(column, input, row, count, &memory, emitter);
+            result = copy_piece(column, mapping, row, count, &memory, emitter);
         row += count;
     }
     bool final_separator = !info->has_framing || info->final_separator || end < info->rows;
@@ -145,13 +150,15 @@ static int decompress_slice(const cli_options *options, const cli_input *input,
                             cli_output *output) {
     fastpair_open_options settings = cli_open_options(cli_threads(options, 0));
     fastpair_column_info info = {.struct_size = sizeof(info)};
-    fastpair_column *column;
+    fastpair_column *column = NULL;
     fastpair_error error;
-    if (fastpair_column_open_file(input->path, &settings, &column, &error) != FASTPAIR_OK)
-        return cli_fail_status(input->name, &error);
-    int result = CLI_OK;
-    if (fastpair_column_get_info(column, &info, &error) != FASTPAIR_OK)
-        result = cli_fail_status(input->name, &error);
+    cli_mapping mapping;
+    int result = cli_mapping_open(&mapping, input);
+    if (result != CLI_OK) return result;
+    if (fastpair_column_open(mapping.data, mapping.size, &settings, &column, &error) !=
+            FASTPAIR_OK ||
+        fastpair_column_get_info(column, &info, &error) != FASTPAIR_OK)
+        result = cli_mapping_fail(&mapping, &error);
     else if (options->first_row > info.rows)
         result =
             cli_fail(input->name, "has only %" PRIu64 " rows, so --rows cannot begin at %" PRIu64,
@@ -161,9 +168,10 @@ static int decompress_slice(const cli_options *options, const cli_input *input,
         result =
             cli_emitter_open(&emitter, output, info.has_framing ? info.separator : (uint8_t)'\n',
                              cli_threads(options, 0));
-    if (result == CLI_OK) result = copy_slice(options, input, column, &info, &emitter);
+    if (result == CLI_OK) result = copy_slice(options, &mapping, column, &info, &emitter);
     cli_emitter_close(&emitter);
     fastpair_column_close(column);
+    cli_mapping_close(&mapping);
     return result;
 }
 
@@ -198,7 +206,7 @@ static int choose_output(const cli_options *options, const cli_input *input, con
 static int decompress_input(const cli_options *options, cli_input *input, const char *path) {
     cli_output output;
     cli_progress progress;
-    int result = cli_output_open(&output, path, options->force, input);
+    int result = cli_output_open(&output, path, options, input);
     if (result != CLI_OK) return result;
     cli_progress_start(&progress, options, input);
     if (options->backend == CLI_BACKEND_GPU)
@@ -212,7 +220,7 @@ static int decompress_input(const cli_options *options, cli_input *input, const 
         cli_output_discard(&output);
         return result;
     }
-    result = cli_output_settle(&output, options, input);
+    result = cli_output_settle(&output);
     if (result == CLI_OK && !options->slice)
         cli_progress_summary(&progress, options, input, &output);
     return result;

@@ -56,7 +56,7 @@ static int run_codecs(const cli_options *options, const fastpair_rows *rows) {
                    result.info.compressed_bytes, result.figures.ratio, result.encode_mb_s,
                    result.gpu.gpu[0] ? result.gpu.decode_gb_s : result.decode_mb_s / 1000,
                    result.verified ? "every byte" : "MISMATCH");
-            fflush(stdout);
+            cli_flush();
             if (!result.verified)
                 code = cli_fail(NULL, "%s does not give the same bytes back", result.figures.codec);
         }

@@ -4,8 +4,8 @@
  * with --json one object per line. Nothing is decoded. Refuses pipes: a column's totals stand at
  * its end.
  */
-#include "cli.h"
 #include "json.h"
+#include "mapping.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -109,17 +109,19 @@ static int read_info(const char *path, fastpair_column_info *info) {
     if (result != CLI_OK) return result;
     if (!input.is_regular || input.is_stdin)
         result = cli_fail(input.name, "-l needs a file: what it shows stands at the end");
-    cli_input_close(&input);
-    if (result != CLI_OK) return result;
-    fastpair_open_options settings = {.struct_size = sizeof(settings)};
-    fastpair_column *column;
+    cli_mapping mapping = {0};
+    if (result == CLI_OK) result = cli_mapping_open(&mapping, &input);
+    fastpair_open_options settings = cli_open_options(1);
+    fastpair_column *column = NULL;
     fastpair_error error;
     *info = (fastpair_column_info){.struct_size = sizeof(*info)};
-    if (fastpair_column_open_file(path, &settings, &column, &error) != FASTPAIR_OK)
-        return cli_fail_status(path, &error);
-    if (fastpair_column_get_info(column, info, &error) != FASTPAIR_OK)
-        result = cli_fail_status(path, &error);
+    if (result == CLI_OK && (fastpair_column_open(mapping.data, mapping.size, &settings, &column,
+                                                  &error) != FASTPAIR_OK ||
+                             fastpair_column_get_info(column, info, &error) != FASTPAIR_OK))
+        result = cli_mapping_fail(&mapping, &error);
     fastpair_column_close(column);
+    cli_mapping_close(&mapping);
+    cli_input_close(&input);
     return result;
 }
 
@@ -127,14 +129,15 @@ int cli_list(const cli_options *options) {
     int worst = CLI_OK, listed = 0;
     sums total = {0};
     bool table = !options->json && options->verbosity <= 0;
-    if (table)
-        printf("        Rows  Chunks  Compressed  Uncompressed    Ratio  Codec         Filename\n");
     for (int i = 0; i < options->file_count; i++) {
         fastpair_column_info info;
         char name[CLI_NAME_ROOM];
         int result = read_info(options->files[i], &info);
         if (result > worst) worst = result;
         if (result != CLI_OK) continue;
+        if (table && listed == 0)
+            printf("        Rows  Chunks  Compressed  Uncompressed    Ratio  Codec         "
+                   "Filename\n");
         cli_clean_name(options->files[i], name);
         if (options->json)
             print_json(options->files[i], &info);
@@ -150,6 +153,7 @@ int cli_list(const cli_options *options) {
         total.compressed += info.compressed_bytes;
         total.bytes += info.decoded_bytes;
         listed++;
+        if (!cli_flush()) break;
     }
     if (table && listed > 1) {
         char name[64];

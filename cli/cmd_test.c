@@ -2,22 +2,28 @@
  *
  * In: one compressed column. Out: "NAME: OK" on stdout, or what is wrong with it and where. A file
  * is mapped and validated, every byte of it; a pipe is decoded as it comes and the rows are
- * dropped.
+ * dropped. A file that is cut meanwhile is found to be cut.
  */
+#include "mapping.h"
 #include "progress.h"
 
 #include <stdio.h>
 
 static int test_file(const cli_options *options, const cli_input *input) {
     fastpair_open_options settings = cli_open_options(cli_threads(options, 0));
-    fastpair_column *column;
+    cli_mapping mapping;
+    fastpair_column *column = NULL;
     fastpair_error error;
-    fastpair_status status = fastpair_column_open_file(input->path, &settings, &column, &error);
-    if (status == FASTPAIR_OK) {
-        status = fastpair_column_validate(column, &error);
-        fastpair_column_close(column);
-    }
-    return status == FASTPAIR_OK ? CLI_OK : cli_fail_status(input->name, &error);
+    int result = cli_mapping_open(&mapping, input);
+    if (result == CLI_OK && (fastpair_column_open(mapping.data, mapping.size, &settings, &column,
+                                                  &error) != FASTPAIR_OK ||
+                             fastpair_column_validate(column, &error) != FASTPAIR_OK))
+        result = cli_mapping_fail(&mapping, &error);
+    fastpair_column_close(column);
+    /* What was found good before the file was cut is not there any more. */
+    if (result == CLI_OK) result = cli_mapping_check(&mapping);
+    cli_mapping_close(&mapping);
+    return result;
 }
 
 static int test_stream(const cli_options *options, cli_input *input) {
@@ -51,6 +57,7 @@ int cli_test(const cli_options *options, const char *path) {
     result = is_file ? test_file(options, &input) : test_stream(options, &input);
     if (result == CLI_OK && options->verbosity >= 0)
         printf("%s: OK\n", cli_clean_name(input.name, name));
+    cli_flush();
     cli_input_close(&input);
     return result;
 }

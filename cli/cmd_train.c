@@ -85,12 +85,12 @@ static int gather(const cli_options *options, const char *path, kept_rows *kept)
 
 static int write_bytes(const cli_options *options, const uint8_t *data, uint64_t size) {
     cli_output output;
-    int result = cli_output_open(&output, options->train_output, options->force, NULL);
+    int result = cli_output_open(&output, options->train_output, options, NULL);
     if (result != CLI_OK) return result;
     int number = cli_output_write(&output, data, size);
-    if (number == 0) return cli_output_commit(&output, NULL);
+    if (number == 0) return cli_output_settle(&output);
     cli_output_discard(&output);
-    return cli_fail_errno(output.name, number);
+    return cli_output_fail(&output, number);
 }
 
 static int write_dictionary(const cli_options *options, const fastpair_dictionary *dictionary) {

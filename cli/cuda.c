@@ -27,7 +27,7 @@ fastpair_status cuda_open(cuda_driver *driver, int ordinal, fastpair_error *erro
     memset(driver, 0, sizeof *driver);
     /* NODELETE: the driver keeps threads of its own and must not be unmapped under them. */
     driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    const char *missing = driver->library ? NULL : "libcuda.so.1 is missing";
+    const char *missing = driver->library ? NULL : dlerror();
 #define CUDA_FIND_CALL(name, symbol, parameters)                                                   \
     if (!missing) {                                                                                \
         *(void **)(void *)&driver->name = dlsym(driver->library, symbol);                          \

@@ -19,6 +19,7 @@ typedef struct part {
     uint64_t first_row, rows;
     uint64_t first_byte, bytes;
     uint64_t file_offset;
+    uint64_t nulls;
 } part;
 
 /* Pinned memory for a part on its way back. */
@@ -50,6 +51,7 @@ static fastpair_status part_at(const gpu_copy *copy, uint64_t first_chunk, part 
             found->file_offset = info.file_offset;
         }
         found->rows += info.rows;
+        found->nulls += info.nulls;
         found->bytes += info.decoded_bytes;
         found->range.chunks++;
     }
@@ -90,7 +92,9 @@ static int finish_part(gpu_copy *copy, const part *p, int stream, cli_emitter *e
                           .bytes = copy->room[stream].bytes,
                           .offsets = offsets,
                           .offset_bits = 64};
-    return first < end ? cli_emit_rows(emitter, &rows, first, end) : CLI_OK;
+    if (first >= end) return CLI_OK;
+    if (p->nulls > 0 && cli_emit_nulls(emitter) != CLI_OK) return CLI_FAILED;
+    return cli_emit_rows(emitter, &rows, first, end);
 }
 
 static int copy_parts(gpu_copy *copy, cli_emitter *emitter, cli_progress *progress) {

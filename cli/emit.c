@@ -3,10 +3,15 @@
  * In: views of rows. Out: the rows with a separator between them, in large blocks for the
  * background writer. The trick: most rows are short, so where both sides have room a fixed 64-byte
  * copy replaces a memcpy call of unknown length. A null row is written as an empty one.
+ *
+ * What text cannot hold is looked for on the way: null rows, rows that contain the separator, and
+ * an empty row at the end of a text without a final separator. Such a text would not give the
+ * column back, so with --rm it is refused.
  */
 #include "emit.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SHORT_ROW = 64 };
@@ -16,7 +21,7 @@ int cli_emitter_open(cli_emitter *emitter, cli_output *output, uint8_t separator
     *emitter = (cli_emitter){.separator = separator};
     if (cli_background_open(&emitter->background, output, threads) != CLI_OK) return CLI_FAILED;
     emitter->block = cli_background_block(&emitter->background);
-    return emitter->block ? CLI_OK : cli_fail_errno(output->name, ENOMEM);
+    return emitter->block ? CLI_OK : cli_output_fail(output, ENOMEM);
 }
 
 void cli_emitter_close(cli_emitter *emitter) { cli_background_close(&emitter->background); }
@@ -27,7 +32,7 @@ static int next_block(cli_emitter *emitter) {
     emitter->used = 0;
     if (number == 0 && !(emitter->block = cli_background_block(&emitter->background)))
         number = ENOMEM;
-    return number == 0 ? CLI_OK : cli_fail_errno(emitter->background.output->name, number);
+    return number == 0 ? CLI_OK : cli_output_fail(emitter->background.output, number);
 }
 
 /* Bytes of any number, over as many blocks as they need. */
@@ -43,7 +48,53 @@ static int put_bytes(cli_emitter *emitter, const uint8_t *bytes, uint64_t size) 
     return CLI_OK;
 }
 
+/* The text does not hold what the column holds. CLI_FAILED if --rm would remove the column. */
+static int lose(const cli_output *output, const char *what) {
+    const char *name = output->input->name;
+    if (cli_output_removes_input(output))
+        return cli_fail(name, "%s; so --rm is refused: leave it out to get the text", what);
+    char clean[CLI_NAME_ROOM];
+    cli_note(output->options, "%s: %s", cli_clean_name(name, clean), what);
+    return CLI_OK;
+}
+
+int cli_emit_nulls(cli_emitter *emitter) {
+    if (emitter->lost_nulls) return CLI_OK;
+    emitter->lost_nulls = true;
+    return lose(emitter->background.output, "null rows become empty rows in the text");
+}
+
+static int lose_ends(cli_emitter *emitter) {
+    char what[80];
+    emitter->lost_ends = true;
+    snprintf(what, sizeof(what), "rows that contain the separator (0x%02x) fall apart in the text",
+             emitter->separator);
+    return lose(emitter->background.output, what);
+}
+
+static bool has_null(const fastpair_rows *rows, uint64_t first, uint64_t end) {
+    for (uint64_t i = first + rows->validity_bit_offset; i < end + rows->validity_bit_offset; i++)
+        if (!(rows->validity[i / 8] >> i % 8 & 1)) return true;
+    return false;
+}
+
+/* Looks for what the text of these rows cannot hold. */
+static int check_rows(cli_emitter *emitter, const fastpair_rows *rows, uint64_t first,
+                      uint64_t end) {
+    uint64_t start = cli_row_start(rows, first), size = cli_row_start(rows, end) - start;
+    if (rows->validity && !emitter->lost_nulls && has_null(rows, first, end) &&
+        cli_emit_nulls(emitter) != CLI_OK)
+        return CLI_FAILED;
+    if (size > 0 && !emitter->lost_ends &&
+        memchr(rows->bytes + start, emitter->separator, (size_t)size) &&
+        lose_ends(emitter) != CLI_OK)
+        return CLI_FAILED;
+    if (first < end) emitter->ends_empty = cli_row_start(rows, end - 1) == start + size;
+    return CLI_OK;
+}
+
 int cli_emit_rows(cli_emitter *emitter, const fastpair_rows *rows, uint64_t first, uint64_t end) {
+    if (check_rows(emitter, rows, first, end) != CLI_OK) return CLI_FAILED;
     const uint64_t *offsets = rows->offsets; /* cli_rows_of made them */
     uint64_t short_limit =
         cli_row_start(rows, rows->rows); /* up to here 64 bytes can be read from a row's start */
@@ -72,6 +123,11 @@ int cli_emit_rows(cli_emitter *emitter, const fastpair_rows *rows, uint64_t firs
 }
 
 int cli_emit_end(cli_emitter *emitter, bool final_separator) {
+    if (emitter->ends_empty && !final_separator &&
+        lose(emitter->background.output,
+             "the last row is empty and no separator follows, so the text has one row fewer") !=
+            CLI_OK)
+        return CLI_FAILED;
     if (emitter->owes_separator && final_separator &&
         put_bytes(emitter, &emitter->separator, 1) != CLI_OK)
         return CLI_FAILED;
@@ -79,5 +135,5 @@ int cli_emit_end(cli_emitter *emitter, bool final_separator) {
     cli_background_submit(&emitter->background, emitter->used);
     emitter->used = 0;
     int number = cli_background_close(&emitter->background);
-    return number == 0 ? CLI_OK : cli_fail_errno(emitter->background.output->name, number);
+    return number == 0 ? CLI_OK : cli_output_fail(emitter->background.output, number);
 }

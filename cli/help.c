@@ -24,7 +24,7 @@ void cli_print_help(void) {
         "Files\n"
         "  -c, --stdout           write to standard output\n"
         "  -o, --output FILE      write to FILE\n"
-        "  -f, --force            overwrite, and write compressed data to a terminal\n"
+        "  -f, --force            overwrite (never what is read), and insist\n"
         "      --rm               remove each input once its output is safe    -k, --keep  "
         "(default)\n"
         "  -0, --null             rows end with NUL bytes instead of newlines\n"

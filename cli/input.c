@@ -49,9 +49,40 @@ long cli_input_read(cli_input *input, void *data, size_t size) {
     while (got < 0 && errno == EINTR);
     if (got < 0)
         input->error = errno;
-    else
+    else {
+        if (input->done < CLI_HEAD_BYTES && got > 0) {
+            size_t room = CLI_HEAD_BYTES - (size_t)input->done;
+            memcpy(input->head + input->done, data, (size_t)got < room ? (size_t)got : room);
+        }
         input->done += (uint64_t)got;
+    }
     return got;
+}
+
+typedef struct head_source {
+    const uint8_t *bytes;
+    size_t left;
+} head_source;
+
+/* Gives the first bytes again, then the end. */
+static int read_head(void *context, void *data, size_t size, size_t *got) {
+    head_source *head = context;
+    *got = size < head->left ? size : head->left;
+    memcpy(data, head->bytes, *got);
+    head->bytes += *got;
+    head->left -= *got;
+    return 0;
+}
+
+bool cli_input_is_column(const cli_input *input) {
+    if (input->done < CLI_HEAD_BYTES) return false;
+    head_source head = {input->head, CLI_HEAD_BYTES};
+    fastpair_source source = {.read = read_head, .context = &head};
+    fastpair_open_options settings = cli_open_options(1);
+    fastpair_reader *reader;
+    if (fastpair_reader_open(&source, &settings, &reader, NULL) != FASTPAIR_OK) return false;
+    fastpair_reader_close(reader);
+    return true;
 }
 
 static int source_read(void *context, void *data, size_t size, size_t *got) {

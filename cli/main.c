@@ -2,11 +2,13 @@
  *
  * With several files a failing one is reported and the others are still done.
  */
-#include "output.h"
+#include "cli.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A program started without standard streams must not open its files in their place, where messages
@@ -34,6 +36,14 @@ static int each_file(const cli_options *options) {
     return worst;
 }
 
+/* The second time it would be an empty input. */
+static bool names_stdin_twice(const cli_options *options) {
+    int times = options->mode == CLI_MODE_COMPRESS && options->dictionary &&
+                strcmp(options->dictionary, "-") == 0;
+    for (int i = 0; i < options->file_count; i++) times += strcmp(options->files[i], "-") == 0;
+    return times > 1;
+}
+
 static int run(cli_options *options) {
     static char standard_input[] = "-";
     static char *only_standard_input[] = {standard_input, NULL};
@@ -56,24 +66,27 @@ static int run(cli_options *options) {
         options->files = only_standard_input;
         options->file_count = 1;
     }
-    switch (options->mode) {
-    case CLI_MODE_LIST: return cli_list(options);
-    case CLI_MODE_TRAIN: return cli_train(options);
-    case CLI_MODE_BENCH: return cli_bench(options);
-    default: return each_file(options);
-    }
+    if (names_stdin_twice(options))
+        return cli_fail(NULL, "standard input (-) is named twice, and can be read only once");
+    cli_files known;
+    if (cli_files_open(&known, options) != CLI_OK) return CLI_FAILED;
+    options->known = &known;
+    int result = options->mode == CLI_MODE_LIST    ? cli_list(options)
+                 : options->mode == CLI_MODE_TRAIN ? cli_train(options)
+                 : options->mode == CLI_MODE_BENCH ? cli_bench(options)
+                                                   : each_file(options);
+    cli_files_close(&known);
+    return result;
 }
 
 int main(int argc, char **argv) {
     cli_options options;
     fill_standard_streams();
-    cli_output_prepare();
+    cli_signals_prepare();
     if (cli_options_parse(argc, argv, &options) != CLI_OK) return CLI_FAILED;
-    int result = run(&options);
-    errno = 0;
-    if (fflush(stdout) != 0 || ferror(stdout) || close(STDOUT_FILENO) != 0) {
-        cli_fail_errno("standard output", errno ? errno : EIO);
-        if (result == CLI_OK) result = CLI_FAILED;
-    }
-    return result;
+    /* Large enough that a line or an object is sent on by cli_flush, not in its middle. */
+    static char buffer[1 << 16];
+    setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+    int result = run(&options), last = cli_finish_stdout();
+    return result > last ? result : last;
 }

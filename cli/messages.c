@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MESSAGE_ROOM = 2048 };
 
@@ -72,18 +73,13 @@ int cli_fail(const char *name, const char *format, ...) {
     return CLI_FAILED;
 }
 
+/* What helps whatever the file was for; cli_output_fail knows more about outputs. */
 static const char *remedy_for(int number) {
     switch (number) {
-    case ENOSPC: return "; free some space or write elsewhere with -o";
-    case EDQUOT: return "; your quota is used up: free some space or write elsewhere with -o";
-    case EFBIG:
-        return "; a limit on the size of files was met: raise it (ulimit -f) or write elsewhere "
-               "with -o";
+    case ENOSPC: return "; free some space";
     case EPIPE: return "; whatever read this output has gone away";
-    case EEXIST: return "; use -f to overwrite it, or -o to choose another name";
     case EACCES:
-    case EPERM:
-    case EROFS: return "; check the permissions, or write elsewhere with -o";
+    case EPERM: return "; check the permissions";
     case ENOMEM: return "; use fewer threads (-T1) or smaller chunks (--chunk)";
     default: return "";
     }
@@ -144,6 +140,21 @@ const char *cli_size_text(uint64_t bytes, char buffer[32]) {
     else
         snprintf(buffer, 32, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, units[unit]);
     return buffer;
+}
+
+/* errno of the first failed write to standard output; later calls of stdio forget it. */
+static int stdout_error;
+
+bool cli_flush(void) {
+    if (fflush(stdout) != 0 && stdout_error == 0) stdout_error = errno;
+    return stdout_error == 0;
+}
+
+int cli_finish_stdout(void) {
+    cli_flush();
+    if (close(STDOUT_FILENO) != 0 && stdout_error == 0) stdout_error = errno;
+    if (stdout_error == 0 && ferror(stdout)) stdout_error = EIO;
+    return stdout_error == 0 ? CLI_OK : cli_fail_errno("standard output", stdout_error);
 }
 
 double cli_now(void) {

@@ -5,15 +5,24 @@
 #include <dlfcn.h>
 #include <string.h>
 
+/* The loader's reason tells a driver that is missing from one that is damaged, or made for another
+ * machine. */
+static fastpair_status fail_to_load(const char *reason, fastpair_error *error) {
+    if (!reason || (strncmp(reason, "libcuda.so.1:", 13) == 0 && strstr(reason, "No such file")))
+        return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+                       "no GPU: the NVIDIA driver's libcuda.so.1 was not found; install the "
+                       "driver, or decode on the CPU");
+    return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
+                   "no GPU: the NVIDIA driver cannot be loaded: %.120s; reinstall it, or decode on "
+                   "the CPU",
+                   reason);
+}
+
 fastpair_status fp_driver_open(fp_driver *driver, fastpair_error *error) {
     memset(driver, 0, sizeof *driver);
     /* NODELETE: the driver keeps threads of its own and must not be unmapped under them. */
     driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!driver->library)
-        return fp_fail(error, FASTPAIR_ERROR_UNSUPPORTED, FASTPAIR_NO_POSITION,
-                       "no GPU: the NVIDIA driver's libcuda.so.1 was not found; install the "
-                       "driver, or decode on the "
-                       "CPU");
+    if (!driver->library) return fail_to_load(dlerror(), error);
     const char *missing = NULL;
 #define FP_FIND_CALL(name, symbol, parameters)                                                     \
     if (!missing) {                                                                                \

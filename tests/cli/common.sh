@@ -1,18 +1,19 @@
 # common.sh - what the tests of the command share. Each script is called with the path of fastpair
 # and reads this file first:
 #
-#     tests/cli/NAME.sh PATH-OF-FASTPAIR
+#     tests/cli/NAME.sh PATH-OF-FASTPAIR PATH-OF-MAKE_COLUMNS
 #
 # It then is in a folder of its own, which is removed when the script ends, and $fp is the command.
 # make_odd, make_text and make_rows put files there. A script ends with `finish`. Needs python3, to
-# parse JSON and to play the terminal.
+# parse JSON and to play the terminal. $make_columns writes columns that come from no text.
 set -u
 
-if [ $# -ne 1 ] || [ ! -x "$1" ]; then
-    echo "usage: $0 PATH-OF-FASTPAIR" >&2
+if [ $# -ne 2 ] || [ ! -x "$1" ] || [ ! -x "$2" ]; then
+    echo "usage: $0 PATH-OF-FASTPAIR PATH-OF-MAKE_COLUMNS" >&2
     exit 1
 fi
 work=$(mktemp -d) || exit 1
+make_columns=$(realpath "$2")
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 cp "$1" "$work/fastpair" && cd "$work" || exit 1

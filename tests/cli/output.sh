@@ -42,8 +42,6 @@ else
 fi
 check "-o /dev/null" "$fp" -q -o /dev/null a.txt
 check "/dev/null is still a device" test -c /dev/null
-exits 1 "a closed pipe" bash -c "set -o pipefail; '$fp' -dc rows.txt.fpc | head -c 10"
-says "a closed pipe" "Broken pipe"
 exits 1 "a closed stdout" bash -c "'$fp' -dc rows.txt.fpc >&-"
 exits 1 "a closed stdin" bash -c "'$fp' -c - <&-"
 exits 1 "a missing directory" "$fp" -o none/x.fpc a.txt
@@ -93,15 +91,16 @@ check "--rm -o /dev/null keeps the input" test -e r.txt
 interrupt() { # SIGNAL
     rm -f fifo slow.fpc
     mkfifo fifo
-    python3 -c 'import os, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_DFL)
+    python3 -c 'import os, resource, signal, sys
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+for number in signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE: signal.signal(number, signal.SIG_DFL)
 os.execv(sys.argv[1], [sys.argv[1], "-q", "-o", "slow.fpc", "fifo"])' "$fp" 2>err &
     local child=$!
     exec 9>fifo
     head -c 300000 odd/text >&9
     for _ in $(seq 100); do
         if [ -n "$(find . -maxdepth 1 -name '.slow.fpc.*.tmp')" ]; then break; fi
-        sleep 0.05
+        sleep 0.02
     done
     [ -n "$(find . -maxdepth 1 -name '.slow.fpc.*.tmp')" ] || echo "no temporary" >&2
     kill "-$1" $child
@@ -110,9 +109,9 @@ os.execv(sys.argv[1], [sys.argv[1], "-q", "-o", "slow.fpc", "fifo"])' "$fp" 2>er
     exec 9>&-
     rm -f fifo
 }
-for signal in INT TERM HUP; do
+for signal in HUP INT QUIT USR1 USR2 PIPE ALRM TERM XCPU VTALRM PROF IO PWR RTMIN RTMAX; do
     interrupt $signal
-    check "SIG$signal ends it as a signal does" test "$interrupted" -gt 128
+    check "SIG$signal ends it as that signal does" test "$interrupted" = $((128 + $(kill -l $signal)))
     check "SIG$signal leaves no output" absent slow.fpc
     check "SIG$signal removes the temporary" no_temporaries
 done

@@ -123,6 +123,11 @@ int main(int argc, char **argv) {
     if (r.code) fprintf(stderr, "  ^ said %s\n", r.said.data);
     free(r.said.data);
     run_failing("a driver that is too old", too_old, 1, "update it");
+    save("libcuda.so.1", "no library", 10);
+    const char *malformed[] = {"LD_LIBRARY_PATH=.", NULL};
+    run_failing("a driver that is no library", malformed, 1, "cannot be loaded");
+    run_failing("a driver that is no library", malformed, 1, "file too short");
+    unlink("libcuda.so.1");
     every_call(path, scale);
     damage(path, &column, scale);
     static const char *const files[] = {"rows", "in.fpc", "out", "stdout", "stderr"};
