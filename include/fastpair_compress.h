@@ -12,13 +12,19 @@ extern "C" {
 /* ---------------------------------------------------------------- options */
 
 /* How FASTPAIR_CODEC_AUTO chooses among onpair with 16 and with 12 bits, onpair with 14 bits and
- * 8-byte tokens, and fsst12. Each is trained on a part of a sample and judged on the rest. */
+ * 8-byte tokens, and fsst12. Each is trained on a part of a sample and judged on the rest.
+ *
+ * In columns of up to 4 MiB the dictionary weighs much. There, with every codec, the goal also says
+ * whether tokens that take more than they save are dropped, which makes codes more and narrower. */
 typedef enum fastpair_goal {
-    /* The highest estimated GPU decode rate among those of at most 1.25 times the smallest size. */
+    /* The highest estimated GPU decode rate among those of at most 1.25 times the smallest size.
+     * Tokens are dropped only if the size is otherwise more than 1.25 times as large. */
     FASTPAIR_GOAL_BALANCED = 0,
-    /* The smallest estimated size. */
+    /* The smallest estimated size; in columns of up to 4 MiB the smallest of all, as each codec is
+     * tried on the whole column. */
     FASTPAIR_GOAL_RATIO = 1,
-    /* The highest estimated GPU decode rate among those that compress at all. */
+    /* The highest estimated GPU decode rate among those that compress at all. No tokens are
+     * dropped. */
     FASTPAIR_GOAL_SPEED = 2
 } fastpair_goal;
 
@@ -57,13 +63,15 @@ typedef struct fastpair_compress_options {
     /* sizeof(fastpair_compress_options). */
     size_t struct_size;
     fastpair_codec codec;
-    /* For FASTPAIR_CODEC_AUTO. */
+    /* For FASTPAIR_CODEC_AUTO, and for small columns. */
     fastpair_goal goal;
     /* onpair: 9..16, 0: 16. fsst12: 0 or 12. Else 0. */
     uint32_t code_bits;
     /* Bytes of the longest token. onpair: 8 or 16, 0: 16. fsst12: 0 or 8. Else 0. */
     uint32_t max_token;
-    /* Decoded bytes after which a chunk is closed; at most 1 GiB; 0: 8 MiB. */
+    /* Decoded bytes after which a chunk is closed; at most 1 GiB; 0: 8 MiB. A chunk is also closed
+     * at 2^20 rows. The least is 16 times section_alignment, 1 KiB by default, and less counts as
+     * that: what each chunk takes besides its rows would make the file a multiple of them. */
     uint64_t chunk_bytes;
     /* 0 or 1: the calling thread alone; at most 1024. The compressed bytes do not depend on it. */
     uint32_t threads;
@@ -124,8 +132,7 @@ typedef struct fastpair_writer fastpair_writer;
  * one of the last 8 dictionaries if that one serves as well, or trains a new one if that pays.
  *
  * Memory. At most about sample_bytes + max(80 MiB, 9 * (threads + 1) * max(chunk_bytes, longest
- * row)), and up to 150 MiB of training tables and dictionaries. Chunks below 64 KiB take up to 256
- * KiB each besides. */
+ * row)), and up to 150 MiB of training tables and dictionaries, however small chunks are. */
 FASTPAIR_API fastpair_status fastpair_writer_open(const fastpair_sink *sink,
                                                   const fastpair_compress_options *options,
                                                   fastpair_writer **writer, fastpair_error *error);

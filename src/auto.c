@@ -12,16 +12,13 @@
 #define COMPARED_BYTES (8u << 20)
 /* The length of a stream is unknown; a dictionary is then spread over this much. */
 #define UNKNOWN_COLUMN_BYTES (256u << 20)
-/* "balanced" accepts a size of at most this many times the smallest, for speed. */
-#define BALANCED_SIZE 1.25
 
-static const fp_codec_choice candidates[] = {
+const fp_codec_choice fp_auto_candidates[FP_CANDIDATES] = {
     {FASTPAIR_CODEC_ONPAIR, 16, 16},
     {FASTPAIR_CODEC_ONPAIR, 12, 16},
     {FASTPAIR_CODEC_ONPAIR, 14, 8},
     {FASTPAIR_CODEC_FSST12, 12, 8},
 };
-enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
 
 /* A sample in two parts: pieces before `train_pieces` to train on, the others to judge by. */
 typedef struct codec_contest {
@@ -75,15 +72,15 @@ static fastpair_status estimate_candidate(const codec_contest *contest, fp_codec
 
 static fp_codec_choice pick(const estimate *estimates, fastpair_goal goal, double column_bytes) {
     unsigned smallest = 0, best = 0;
-    for (unsigned i = 1; i < CANDIDATES; i++)
+    for (unsigned i = 1; i < FP_CANDIDATES; i++)
         if (estimates[i].size < estimates[smallest].size) smallest = i;
-    if (goal == FASTPAIR_GOAL_RATIO) return candidates[smallest];
+    if (goal == FASTPAIR_GOAL_RATIO) return fp_auto_candidates[smallest];
     double limit =
-        goal == FASTPAIR_GOAL_SPEED ? column_bytes : estimates[smallest].size * BALANCED_SIZE;
+        goal == FASTPAIR_GOAL_SPEED ? column_bytes : estimates[smallest].size * FP_BALANCED_SIZE;
     best = smallest;
-    for (unsigned i = 0; i < CANDIDATES; i++)
+    for (unsigned i = 0; i < FP_CANDIDATES; i++)
         if (estimates[i].size <= limit && estimates[i].rate > estimates[best].rate) best = i;
-    return candidates[best];
+    return fp_auto_candidates[best];
 }
 
 /* Chooses a codec for the sample by settings->goal. */
@@ -99,18 +96,18 @@ static fastpair_status choose_codec(const fp_sample *sample, const fp_settings *
                              .settings = settings,
                              .ids = ids};
     fastpair_status status = FASTPAIR_OK;
-    *choice = candidates[1];
+    *choice = fp_auto_candidates[1];
     if (!offsets || !ids) {
         status = fp_fail_memory(error, sample->size * sizeof *ids);
     } else {
         while (contest.train_pieces < sample->pieces &&
                offsets[contest.train_pieces + 1] <= sample->size / 4 * 3)
             contest.train_pieces++;
-        estimate estimates[CANDIDATES];
+        estimate estimates[FP_CANDIDATES];
         /* One piece, or none, leaves nothing to judge by: keep the 12-bit default. */
         int can_judge = contest.train_pieces > 0 && contest.train_pieces < sample->pieces;
-        for (unsigned i = 0; i < CANDIDATES && can_judge && !status; i++)
-            status = estimate_candidate(&contest, candidates[i], &estimates[i], error);
+        for (unsigned i = 0; i < FP_CANDIDATES && can_judge && !status; i++)
+            status = estimate_candidate(&contest, fp_auto_candidates[i], &estimates[i], error);
         if (can_judge && !status)
             *choice = pick(estimates, settings->goal, (double)contest.column_bytes);
     }

@@ -4,6 +4,13 @@
 
 #include "model.h"
 
+/* The codecs that an automatic choice is among. */
+#define FP_CANDIDATES 4u
+extern const fp_codec_choice fp_auto_candidates[FP_CANDIDATES];
+
+/* The goal `balanced` accepts a size of at most this many times the smallest, for speed. */
+#define FP_BALANCED_SIZE 1.25
+
 /* Draws the training sample for settings->choice. An automatic choice is settled first, by
  * settings->goal: *choice is the codec to train. `column_bytes` 0 means unknown. */
 fastpair_status fp_auto_sample(const fastpair_rows *rows, const fp_settings *settings,

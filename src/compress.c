@@ -19,8 +19,11 @@ static fastpair_status compress_to(const fastpair_sink *sink, const fastpair_row
     if (status) return status;
     uint64_t column_bytes = fp_rows_size(rows);
     fastpair_dictionary *model = NULL;
-    int trains =
-        !settings->dictionary && settings->choice.codec != FASTPAIR_CODEC_STORED && column_bytes;
+    fp_poll poll;
+    fp_settings_poll(settings, column_bytes, &poll);
+    int is_small = column_bytes <= FP_SMALL_COLUMN && rows->rows < FP_WAITING_ROWS;
+    int trains = !settings->dictionary && settings->choice.codec != FASTPAIR_CODEC_STORED &&
+                 column_bytes && !(is_small && fp_tries_all(settings)); /* else the writer does */
     if (trains && (status = fp_auto_train(rows, settings, column_bytes, &model, error)))
         return status;
     fastpair_writer *writer;

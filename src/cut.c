@@ -12,17 +12,13 @@
 /* Chunks that one list has at most, whatever the number of threads: they bound the memory. */
 #define MAX_LISTED 32u
 /* A unit has about UNIT_BYTES, or sample_bytes if that is less. It ends early after UNIT_ROWS,
- * because waiting rows are limited and must hold a unit; or after UNIT_CHUNKS, because each chunk
- * has tables of its own. */
-#define UNIT_BYTES  (8u << 20)
-#define UNIT_ROWS   (2u * FP_CHUNK_ROWS)
-#define UNIT_CHUNKS 128u
+ * because waiting rows are limited and must hold a unit. */
+#define UNIT_BYTES (8u << 20)
+#define UNIT_ROWS  (2u * FP_CHUNK_ROWS)
 /* What a stream waits for before it trains, unless sample_bytes says otherwise; _AUTO: if a codec
  * is to be chosen. */
 #define FIRST_BYTES      (16u << 20)
 #define FIRST_BYTES_AUTO (32u << 20)
-/* Rows that wait at most. */
-#define MAX_WAITING_ROWS (4ull * FP_CHUNK_ROWS)
 
 /* ---------------------------------------------------------------- rules */
 
@@ -79,9 +75,10 @@ static uint64_t wanted_bytes(const fp_cut *cut) {
                         : rules->first_bytes;
 }
 
+uint64_t fp_cut_bytes(const fp_cut *cut) { return cut->rows ? offsets_of(cut)[cut->rows] : 0; }
+
 int fp_cut_is_full(const fp_cut *cut) {
-    uint64_t bytes = cut->rows ? offsets_of(cut)[cut->rows] : 0;
-    return bytes >= wanted_bytes(cut) || cut->rows >= MAX_WAITING_ROWS;
+    return fp_cut_bytes(cut) >= wanted_bytes(cut) || cut->rows >= FP_WAITING_ROWS;
 }
 
 /* How many rows from `first` on are valid and come before the most bytes are reached; at least 1 if
@@ -140,7 +137,7 @@ fastpair_status fp_cut_take(fp_cut *cut, const fastpair_rows *rows, uint64_t fir
         int null = fp_row_is_null(rows, row);
         uint64_t count =
             null ? 1
-                 : valid_stretch(rows, row, MAX_WAITING_ROWS - cut->rows, wanted - cut->bytes.size);
+                 : valid_stretch(rows, row, FP_WAITING_ROWS - cut->rows, wanted - cut->bytes.size);
         status = append(cut, rows, row, count, null, error);
         row += count;
     }
@@ -200,8 +197,7 @@ fastpair_status fp_cut_next(fp_cut *cut, int last, fp_cut_list *list, fastpair_e
         count++;
         bytes += fp_chunk_rows_bytes(&chunk);
         chunk.ends_unit = bytes + rules->chunk_bytes / 2 >= rules->unit_bytes ||
-                          row - list->rows >= UNIT_ROWS || count - list->count >= UNIT_CHUNKS ||
-                          (last && row == cut->rows);
+                          row - list->rows >= UNIT_ROWS || (last && row == cut->rows);
         memcpy(cut->chunks.data + cut->chunks.size, &chunk, sizeof chunk);
         cut->chunks.size += sizeof chunk;
         if (!chunk.ends_unit) continue;

@@ -13,6 +13,8 @@
 
 /* The most rows a chunk gets. */
 #define FP_CHUNK_ROWS (1u << 20)
+/* Rows that wait at most. */
+#define FP_WAITING_ROWS (4ull * FP_CHUNK_ROWS)
 
 /* The rows of one chunk, in the memory of fp_cut. */
 typedef struct fp_chunk_rows {
@@ -63,6 +65,9 @@ void fp_cut_close(fp_cut *cut);
  * taken. */
 fastpair_status fp_cut_take(fp_cut *cut, const fastpair_rows *rows, uint64_t first, uint64_t *next,
                             fastpair_error *error);
+
+/* Bytes of the rows that wait. */
+uint64_t fp_cut_bytes(const fp_cut *cut);
 
 /* Whether enough rows wait. */
 int fp_cut_is_full(const fp_cut *cut);

@@ -56,6 +56,8 @@ fastpair_status fastpair_dictionary_train(const fastpair_rows *rows,
     uint64_t column_bytes = fp_rows_size(rows);
     fp_codec_choice choice;
     fp_sample sample;
+    fp_poll poll;
+    fp_settings_poll(&settings, column_bytes, &poll);
     if ((status = fp_auto_sample(rows, &settings, column_bytes, &sample, &choice, error)))
         return status;
     fastpair_dictionary *model;

@@ -4,7 +4,6 @@
 
 #include "lengths.h"
 #include "pack.h"
-#include "parse.h"
 #include "sidecar.h"
 
 #include <string.h>
@@ -18,37 +17,66 @@ void fp_draft_begin(fp_draft *draft, const fp_chunk_rows *rows) {
 void fp_draft_close(fp_draft *draft, const fastpair_allocator *allocator) {
     fp_release(allocator, draft->parsed.ids);
     fp_release(allocator, draft->parsed.counts);
-    fp_buffer_close(&draft->block, allocator);
     *draft = (fp_draft){0};
 }
 
 /* ---------------------------------------------------------------- parsing */
 
-void fp_draft_parse(fp_draft *draft, const fastpair_dictionary *model,
-                    const fastpair_allocator *allocator) {
-    const fp_chunk_rows *rows = &draft->rows;
-    fp_parsed *parsed = &draft->parsed;
-    uint64_t bytes = fp_chunk_rows_bytes(rows);
-    if (parsed->counts_capacity < model->tokens.count) {
+/* Makes room for the ids, one per byte, and for counts where they are not larger than the ids. */
+static fastpair_status reserve(fp_parsed *parsed, uint64_t bytes, uint32_t tokens,
+                               const fastpair_allocator *allocator) {
+    parsed->counted = tokens * sizeof *parsed->counts <= bytes * sizeof *parsed->ids ? tokens : 0;
+    if (parsed->counts_capacity < parsed->counted) {
         fp_release(allocator, parsed->counts);
-        parsed->counts = fp_allocate(allocator, model->tokens.count, sizeof *parsed->counts);
-        parsed->counts_capacity = parsed->counts ? model->tokens.count : 0;
+        parsed->counts = fp_allocate(allocator, parsed->counted, sizeof *parsed->counts);
+        parsed->counts_capacity = parsed->counts ? parsed->counted : 0;
+        if (!parsed->counts) return FASTPAIR_ERROR_OUT_OF_MEMORY;
     }
     if (parsed->ids_capacity < bytes) {
         fp_release(allocator, parsed->ids);
         parsed->ids = fp_allocate(allocator, bytes, sizeof *parsed->ids);
         parsed->ids_capacity = parsed->ids ? bytes : 0;
+        if (!parsed->ids) return FASTPAIR_ERROR_OUT_OF_MEMORY;
     }
-    if (!parsed->counts || (bytes && !parsed->ids)) {
-        draft->status = fp_fail_memory(&draft->error, bytes * sizeof *parsed->ids);
+    return FASTPAIR_OK;
+}
+
+/* Parses rows some MiB at a time and asks in between. Tokens do not cross rows, so the ids are the
+ * same. Returns whether to go on. */
+static int parse_and_ask(fp_parsed *parsed, const fp_chunk_rows *rows, const fp_matcher *matcher,
+                         fp_poll *poll) {
+    const uint64_t *offsets = rows->offsets;
+    const uint64_t most = poll && poll->progress ? FP_POLL_BYTES : UINT64_MAX;
+    for (uint64_t first = 0, row = 0; first < rows->rows; first = row) {
+        if (most == UINT64_MAX) row = rows->rows;
+        while (row < rows->rows && offsets[row] - offsets[first] < most) row++;
+        if (fp_poll_work(poll, offsets[row] - offsets[first])) return 0;
+        parsed->codes += fp_parse_rows(matcher, rows->bytes, offsets + first, row - first,
+                                       parsed->ids + parsed->codes);
+    }
+    return 1;
+}
+
+fastpair_status fp_draft_failure(const fp_draft *draft, fastpair_error *error) {
+    return draft->status == FASTPAIR_ERROR_CANCELLED
+               ? fp_fail_cancelled(error)
+               : fp_fail_memory(error, fp_chunk_rows_bytes(&draft->rows));
+}
+
+void fp_draft_parse(fp_draft *draft, const fastpair_dictionary *model,
+                    const fp_settings *settings) {
+    const fp_chunk_rows *rows = &draft->rows;
+    fp_parsed *parsed = &draft->parsed;
+    uint64_t bytes = fp_chunk_rows_bytes(rows);
+    parsed->codes = 0;
+    if ((draft->status = reserve(parsed, bytes, model->tokens.count, &settings->allocator))) return;
+    if (!parse_and_ask(parsed, rows, model->matcher, settings->poll)) {
+        draft->status = FASTPAIR_ERROR_CANCELLED;
         return;
     }
-    memset(parsed->counts, 0, model->tokens.count * sizeof *parsed->counts);
-    parsed->codes =
-        bytes ? fp_parse_rows(model->matcher, rows->bytes, rows->offsets, rows->rows, parsed->ids)
-              : 0;
+    if (!parsed->counted) return;
+    memset(parsed->counts, 0, parsed->counted * sizeof *parsed->counts);
     for (uint64_t i = 0; i < parsed->codes; i++) parsed->counts[parsed->ids[i]]++;
-    draft->status = FASTPAIR_OK;
 }
 
 uint64_t fp_draft_coded_size(const fp_draft *draft, uint32_t code_bits, uint32_t batch_codes) {
@@ -71,10 +99,10 @@ static void write_validity(const fp_chunk_rows *rows, uint8_t *section) {
 }
 
 /* Sets the section sizes, which follow from counts alone. */
-static void measure(fp_draft *draft, const fp_numbering *numbering, uint32_t batch_codes) {
+static void measure(const fp_draft *draft, const fp_numbering *numbering, uint32_t batch_codes,
+                    fp_chunk *chunk) {
     const fp_chunk_rows *rows = &draft->rows;
     const uint64_t codes = draft->parsed.codes;
-    fp_chunk *chunk = &draft->chunk;
     *chunk = (fp_chunk){.coded = draft->coded,
                         .has_validity = rows->nulls != 0,
                         .dictionary = FP_NO_DICTIONARY,
@@ -106,17 +134,19 @@ static void zero_gaps(const fp_chunk *chunk, uint8_t *block) {
     memset(block + end, 0, (size_t)(chunk->block_bytes - end));
 }
 
-void fp_draft_build(fp_draft *draft, const fp_numbering *numbering, uint32_t batch_codes,
-                    uint32_t alignment, const fastpair_allocator *allocator) {
+void fp_draft_build(fp_draft *draft, const fp_numbering *numbering, const fp_settings *settings,
+                    fp_block *result) {
     const fp_chunk_rows *rows = &draft->rows;
-    fp_chunk *chunk = &draft->chunk;
-    measure(draft, numbering, batch_codes);
-    fp_chunk_layout(chunk, alignment);
-    draft->block.size = 0;
-    draft->status = fp_buffer_reserve(&draft->block, allocator, chunk->block_bytes, &draft->error);
-    if (draft->status) return;
-    uint8_t *block = draft->block.data;
-    draft->block.size = chunk->block_bytes;
+    const uint32_t batch_codes = settings->batch_codes;
+    fp_chunk *chunk = &result->chunk;
+    measure(draft, numbering, batch_codes, chunk);
+    fp_chunk_layout(chunk, settings->alignment);
+    result->bytes.size = 0;
+    result->status =
+        fp_buffer_reserve(&result->bytes, &settings->allocator, chunk->block_bytes, NULL);
+    if (result->status) return;
+    uint8_t *block = result->bytes.data;
+    result->bytes.size = chunk->block_bytes;
     zero_gaps(chunk, block);
 
     uint8_t *codes = block + chunk->sections[FP_SECTION_CODES].offset;

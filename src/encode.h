@@ -10,34 +10,33 @@
 #include "cut.h"
 #include "model.h"
 #include "number.h"
+#include "parse.h"
 
-/* The tokens of a chunk. */
-typedef struct fp_parsed {
-    uint16_t *ids; /* in row order; after building: codes */
-    uint64_t ids_capacity;
-    uint64_t codes;   /* how many ids there are */
-    uint32_t *counts; /* by id: how often it occurs */
-    uint32_t counts_capacity;
-} fp_parsed;
-
-/* Buffers are kept from chunk to chunk. All zero is an empty draft. */
+/* Buffers are kept from chunk to chunk. All zero is an empty draft. There may be thousands of
+ * drafts, so a small chunk's draft takes some hundred bytes besides its ids. */
 typedef struct fp_draft {
     fp_chunk_rows rows;
-    fp_parsed parsed;
-    int coded;       /* 0: stored */
-    fp_buffer block; /* the finished block */
-    fp_chunk chunk;  /* its header */
+    fp_parsed parsed; /* after building, its ids are codes */
+    int coded;        /* 0: stored */
     fastpair_status status;
-    fastpair_error error;
 } fp_draft;
+
+/* A finished block. The buffer is kept from block to block. All zero is an empty one. */
+typedef struct fp_block {
+    fp_buffer bytes;
+    fp_chunk chunk; /* its header */
+    fastpair_status status;
+} fp_block;
 
 /* Begins a chunk: sets its rows, and nothing parsed. */
 void fp_draft_begin(fp_draft *draft, const fp_chunk_rows *rows);
 void fp_draft_close(fp_draft *draft, const fastpair_allocator *allocator);
 
-/* Parses the rows with a model. Sets draft->status. */
-void fp_draft_parse(fp_draft *draft, const fastpair_dictionary *model,
-                    const fastpair_allocator *allocator);
+/* Parses the rows with a model. Sets draft->status: OK, OUT_OF_MEMORY or CANCELLED. */
+void fp_draft_parse(fp_draft *draft, const fastpair_dictionary *model, const fp_settings *settings);
+
+/* Reports the failure of a draft that was parsed; draft->status is not OK. */
+fastpair_status fp_draft_failure(const fp_draft *draft, fastpair_error *error);
 
 /* Bytes of codes and sidecar, if the parsed chunk is coded. */
 uint64_t fp_draft_coded_size(const fp_draft *draft, uint32_t code_bits, uint32_t batch_codes);
@@ -45,8 +44,9 @@ uint64_t fp_draft_coded_size(const fp_draft *draft, uint32_t code_bits, uint32_t
 /* Bytes that coding saves over storing, the dictionary not counted; 0 if it saves nothing. */
 uint64_t fp_draft_saving(const fp_draft *draft, uint32_t code_bits, uint32_t batch_codes);
 
-/* Builds the block: coded with `numbering`, or stored. Sets draft->status. */
-void fp_draft_build(fp_draft *draft, const fp_numbering *numbering, uint32_t batch_codes,
-                    uint32_t alignment, const fastpair_allocator *allocator);
+/* Builds the block: coded with `numbering`, or stored. Sets block->status: OK or OUT_OF_MEMORY.
+ */
+void fp_draft_build(fp_draft *draft, const fp_numbering *numbering, const fp_settings *settings,
+                    fp_block *block);
 
 #endif

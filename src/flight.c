@@ -8,30 +8,40 @@
 
 #include <string.h>
 
+/* Blocks are built and written in steps of so many decoded bytes per thread. */
+#define BUILD_BYTES ((uint64_t)1 << 20)
+
 void fp_flight_close(fp_flight *flight, const fastpair_allocator *allocator) {
     for (uint32_t i = 0; i < flight->capacity; i++) fp_draft_close(&flight->drafts[i], allocator);
     fp_release(allocator, flight->drafts);
+    for (uint32_t i = 0; i < flight->block_capacity; i++)
+        fp_buffer_close(&flight->blocks[i].bytes, allocator);
+    fp_release(allocator, flight->blocks);
     *flight = (fp_flight){0};
 }
 
-/* Makes room for `count` drafts; drafts that are there keep their buffers. */
-static fastpair_status reserve(fp_flight *flight, uint32_t count,
+/* Makes room for `count` things of `size` bytes. Things that are there keep their buffers, the new
+ * ones are zero. */
+static fastpair_status reserve(void **things, uint32_t *capacity, uint32_t count, size_t size,
                                const fastpair_allocator *allocator, fastpair_error *error) {
-    if (count <= flight->capacity) return FASTPAIR_OK;
-    uint64_t capacity = flight->capacity ? flight->capacity : 4;
-    while (capacity < count) capacity *= 2;
-    fp_draft *drafts = fp_allocate_zero(allocator, capacity, sizeof *drafts);
-    if (!drafts) return fp_fail_memory(error, capacity * sizeof *drafts);
-    if (flight->capacity) memcpy(drafts, flight->drafts, flight->capacity * sizeof *drafts);
-    fp_release(allocator, flight->drafts);
-    flight->drafts = drafts;
-    flight->capacity = (uint32_t)capacity;
+    if (count <= *capacity) return FASTPAIR_OK;
+    uint64_t wanted = *capacity ? *capacity : 4;
+    while (wanted < count) wanted *= 2;
+    void *more = fp_allocate_zero(allocator, wanted, size);
+    if (!more) return fp_fail_memory(error, wanted * size);
+    if (*capacity) memcpy(more, *things, *capacity * size);
+    fp_release(allocator, *things);
+    *things = more;
+    *capacity = (uint32_t)wanted;
     return FASTPAIR_OK;
 }
 
 fastpair_status fp_flight_load(fp_flight *flight, const fp_cut_list *list,
                                const fastpair_allocator *allocator, fastpair_error *error) {
-    fastpair_status status = reserve(flight, list->count, allocator, error);
+    void *drafts = flight->drafts;
+    fastpair_status status =
+        reserve(&drafts, &flight->capacity, list->count, sizeof *flight->drafts, allocator, error);
+    flight->drafts = drafts;
     if (status) return status;
     for (uint32_t i = 0; i < list->count; i++) fp_draft_begin(&flight->drafts[i], &list->chunks[i]);
     flight->count = flight->ahead = list->count;
@@ -49,6 +59,7 @@ uint32_t fp_flight_unit_end(const fp_flight *flight, uint32_t from) {
 
 typedef struct flight_work {
     fp_draft *drafts; /* task i works on drafts[i] */
+    fp_block *blocks;
     const fastpair_dictionary *model;
     const fp_numbering *numbering;
     const fp_settings *settings;
@@ -56,25 +67,13 @@ typedef struct flight_work {
 
 static void parse_task(void *context, uint64_t i) {
     const flight_work *work = context;
-    fp_draft_parse(&work->drafts[i], work->model, &work->settings->allocator);
+    fp_draft_parse(&work->drafts[i], work->model, work->settings);
 }
 
 static void build_task(void *context, uint64_t i) {
     const flight_work *work = context;
-    const fp_settings *settings = work->settings;
-    fp_draft_build(&work->drafts[i], work->numbering, settings->batch_codes, settings->alignment,
-                   &settings->allocator);
-}
-
-/* The first failure in file order, so that the same input fails the same way. */
-static fastpair_status first_failure(const fp_flight *flight, uint32_t from, uint32_t to,
-                                     fastpair_error *error) {
-    for (uint32_t i = from; i < to; i++)
-        if (flight->drafts[i].status) {
-            if (error) *error = flight->drafts[i].error;
-            return flight->drafts[i].status;
-        }
-    return FASTPAIR_OK;
+    fp_draft_build(&work->drafts[i], work->numbering, work->settings, &work->blocks[i]);
+    fp_poll_work(work->settings->poll, fp_chunk_rows_bytes(&work->drafts[i].rows));
 }
 
 fastpair_status fp_flight_parse(fp_flight *flight, uint32_t end, const fastpair_dictionary *model,
@@ -85,7 +84,9 @@ fastpair_status fp_flight_parse(fp_flight *flight, uint32_t end, const fastpair_
     flight->ahead *= 2;
     flight_work work = {.drafts = flight->drafts + from, .model = model, .settings = settings};
     fp_parallel(settings->threads, flight->parsed - from, parse_task, &work);
-    return first_failure(flight, from, flight->parsed, error);
+    for (uint32_t i = from; i < flight->parsed; i++)
+        if (flight->drafts[i].status) return fp_draft_failure(&flight->drafts[i], error);
+    return FASTPAIR_OK;
 }
 
 void fp_flight_forget(fp_flight *flight, uint32_t from, uint32_t end) {
@@ -93,13 +94,36 @@ void fp_flight_forget(fp_flight *flight, uint32_t from, uint32_t end) {
     flight->ahead = end - from;
 }
 
+/* How many drafts to build at once: two per thread, and more if they are small, so that it is worth
+ * starting threads. Blocks of tiny chunks are larger than their rows, so not all are there at
+ * once. */
+static uint32_t build_count(const fp_flight *flight, uint32_t end, uint32_t threads) {
+    uint32_t least = threads == 1 ? 1 : 2 * threads, count = 0;
+    uint64_t bytes = 0;
+    while (flight->written + count < end && (count < least || bytes < threads * BUILD_BYTES))
+        bytes += fp_chunk_rows_bytes(&flight->drafts[flight->written + count++].rows);
+    return count;
+}
+
 fastpair_status fp_flight_build(fp_flight *flight, uint32_t end, const fp_numbering *numbering,
-                                const fp_settings *settings, fastpair_error *error) {
-    uint32_t from = flight->written;
-    flight_work work = {
-        .drafts = flight->drafts + from, .numbering = numbering, .settings = settings};
-    fp_parallel(settings->threads, end - from, build_task, &work);
-    return first_failure(flight, from, end, error);
+                                const fp_settings *settings, uint32_t *built,
+                                fastpair_error *error) {
+    const uint32_t count = build_count(flight, end, settings->threads);
+    void *blocks = flight->blocks;
+    fastpair_status status = reserve(&blocks, &flight->block_capacity, count,
+                                     sizeof *flight->blocks, &settings->allocator, error);
+    flight->blocks = blocks;
+    *built = count;
+    if (status) return status;
+    flight_work work = {.drafts = flight->drafts + flight->written,
+                        .blocks = flight->blocks,
+                        .numbering = numbering,
+                        .settings = settings};
+    fp_parallel(settings->threads, count, build_task, &work);
+    for (uint32_t i = 0; i < count; i++)
+        if (flight->blocks[i].status)
+            return fp_fail_memory(error, flight->blocks[i].chunk.block_bytes);
+    return FASTPAIR_OK;
 }
 
 /* ---------------------------------------------------------------- some drafts taken together */

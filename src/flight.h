@@ -16,6 +16,8 @@ typedef struct fp_flight {
     uint32_t parsed;  /* drafts before this one are parsed with the model in force */
     uint32_t ahead;   /* drafts to parse at once, at least */
     uint32_t written; /* drafts before this one are in the file */
+    fp_block *blocks; /* of the drafts from `written` on, as many as were built last */
+    uint32_t block_capacity;
 } fp_flight;
 
 void fp_flight_close(fp_flight *flight, const fastpair_allocator *allocator);
@@ -42,8 +44,9 @@ fp_unit fp_flight_measure(const fp_flight *flight, uint32_t from, uint32_t to, u
 /* The rows of drafts from .. to, for training. */
 fastpair_rows fp_flight_rows(const fp_flight *flight, uint32_t from, uint32_t to);
 
-/* Builds the blocks of the drafts from `written` up to `end`. */
+/* Builds the blocks of *built drafts from `written` on, some MiB of them, none at or past `end`. */
 fastpair_status fp_flight_build(fp_flight *flight, uint32_t end, const fp_numbering *numbering,
-                                const fp_settings *settings, fastpair_error *error);
+                                const fp_settings *settings, uint32_t *built,
+                                fastpair_error *error);
 
 #endif

@@ -43,8 +43,8 @@ fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice,
     if (!model) return fp_fail_memory(error, sizeof *model);
     fastpair_status status =
         choice.codec == FASTPAIR_CODEC_FSST12
-            ? fp_train_fsst(sample, &space, allocator, &model->tokens, error)
-            : fp_train_onpair(sample, &space, allocator, &model->tokens, error);
+            ? fp_train_fsst(sample, &space, settings->poll, allocator, &model->tokens, error)
+            : fp_train_onpair(sample, &space, settings->poll, allocator, &model->tokens, error);
     if (!status) status = fp_matcher_open(&model->tokens, allocator, &model->matcher, error);
     if (status)
         fp_model_close(model);

@@ -272,8 +272,10 @@ void fp_numbering_close(fp_numbering *numbering, const fastpair_allocator *alloc
     fp_release(allocator, numbering);
 }
 
-int fp_numbering_covers(const fp_numbering *numbering, const uint32_t *counts, uint32_t ids) {
-    for (uint32_t id = 0; id < ids; id++)
-        if (counts[id] && numbering->code_of_id[id] == FP_NO_CODE) return 0;
+int fp_numbering_covers(const fp_numbering *numbering, const fp_parsed *parsed) {
+    for (uint32_t id = 0; id < parsed->counted; id++)
+        if (parsed->counts[id] && numbering->code_of_id[id] == FP_NO_CODE) return 0;
+    for (uint64_t i = 0; i < parsed->codes && !parsed->counted; i++)
+        if (numbering->code_of_id[parsed->ids[i]] == FP_NO_CODE) return 0;
     return 1;
 }

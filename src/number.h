@@ -8,6 +8,7 @@
 
 #include "code_space.h"
 #include "dict.h"
+#include "parse.h"
 
 /* Which tokens get a code. */
 typedef enum fp_coverage {
@@ -54,7 +55,7 @@ fastpair_status fp_numbering_borrow(const fp_dict *dict, const uint32_t *code_of
                                     fastpair_error *error);
 void fp_numbering_close(fp_numbering *numbering, const fastpair_allocator *allocator);
 
-/* Whether every id whose count is above 0 has a code. */
-int fp_numbering_covers(const fp_numbering *numbering, const uint32_t *counts, uint32_t ids);
+/* Whether every id that occurs has a code. */
+int fp_numbering_covers(const fp_numbering *numbering, const fp_parsed *parsed);
 
 #endif

@@ -29,11 +29,10 @@ static fastpair_status drop_tokens(fastpair_dictionary *model, const uint64_t *c
     return FASTPAIR_OK;
 }
 
-/* Renames the ids of a draft that was parsed with `before` tokens. */
-static void rename_ids(fp_draft *draft, uint32_t before, const uint16_t *new_id_of) {
+static void rename_ids(fp_draft *draft, const uint16_t *new_id_of) {
     fp_parsed *parsed = &draft->parsed;
     for (uint64_t i = 0; i < parsed->codes; i++) parsed->ids[i] = new_id_of[parsed->ids[i]];
-    for (uint32_t id = 0; id < before; id++) {
+    for (uint32_t id = 0; id < parsed->counted; id++) {
         uint32_t count = parsed->counts[id];
         parsed->counts[id] = 0;
         if (count) parsed->counts[new_id_of[id]] = count;
@@ -50,11 +49,10 @@ fastpair_status fp_prune_unused(fastpair_dictionary *model, fp_draft *drafts, ui
     if (!counts || !new_id_of) {
         status = fp_fail_memory(error, FP_MAX_TOKENS * sizeof *counts);
     } else {
-        for (uint32_t i = 0; i < count; i++)
-            for (uint32_t id = 0; id < before; id++) counts[id] += drafts[i].parsed.counts[id];
+        for (uint32_t i = 0; i < count; i++) fp_parsed_add_counts(&drafts[i].parsed, counts);
         status = drop_tokens(model, counts, new_id_of, error);
         if (!status && model->tokens.count < before)
-            for (uint32_t i = 0; i < count; i++) rename_ids(&drafts[i], before, new_id_of);
+            for (uint32_t i = 0; i < count; i++) rename_ids(&drafts[i], new_id_of);
     }
     fp_release(allocator, counts);
     fp_release(allocator, new_id_of);

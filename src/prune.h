@@ -10,4 +10,11 @@
 fastpair_status fp_prune_unused(fastpair_dictionary *model, fp_draft *drafts, uint32_t count,
                                 fastpair_error *error);
 
+/* Drops learned tokens that take more of the file than they save, their own bytes and the width of
+ * codes counted (prune_small.c). The `count` drafts are all of a column, parsed with the model; they
+ * are parsed again. Nothing is dropped unless that divides the size of tokens and codes by more
+ * than `worth`, 1 or more: fewer tokens are more codes, and slower to decode. */
+fastpair_status fp_prune_small(fastpair_dictionary *model, fp_draft *drafts, uint32_t count,
+                               double worth, const fp_settings *settings, fastpair_error *error);
+
 #endif

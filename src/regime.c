@@ -46,14 +46,18 @@ void fp_regime_renumber(fp_regime *regime, fp_numbering *numbering,
     memset(regime->used, 0, FP_MAX_TOKENS);
 }
 
-uint32_t fp_regime_count(fp_regime *regime, const uint32_t *counts, uint32_t ids) {
+uint32_t fp_regime_count(fp_regime *regime, const fp_parsed *parsed) {
     uint32_t first_used = 0;
-    for (uint32_t id = 0; id < ids; id++) {
-        uint8_t first = counts[id] != 0 && !regime->used[id];
-        regime->counts[id] += counts[id];
+    for (uint32_t id = 0; id < parsed->counted; id++) {
+        uint8_t first = parsed->counts[id] != 0 && !regime->used[id];
         regime->used[id] |= first;
         first_used += first;
     }
+    for (uint64_t i = 0; i < parsed->codes && !parsed->counted; i++) {
+        first_used += !regime->used[parsed->ids[i]];
+        regime->used[parsed->ids[i]] = 1;
+    }
+    fp_parsed_add_counts(parsed, regime->counts);
     return first_used;
 }
 

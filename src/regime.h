@@ -33,9 +33,8 @@ void fp_regimes_close(fp_regimes *regimes, const fastpair_allocator *allocator);
 void fp_regime_renumber(fp_regime *regime, fp_numbering *numbering,
                         const fastpair_allocator *allocator);
 
-/* Adds a chunk's counts of `ids` ids. Returns how many of them the dictionary block's chunks had
- * not used before. */
-uint32_t fp_regime_count(fp_regime *regime, const uint32_t *counts, uint32_t ids);
+/* Adds a chunk's counts. Returns how many ids the dictionary block's chunks had not used before. */
+uint32_t fp_regime_count(fp_regime *regime, const fp_parsed *parsed);
 
 /* Puts `next` in force. The present regime joins the earlier ones if it has a dictionary in the
  * file. If they become too many, the one out of force for the longest is closed. */

@@ -7,6 +7,11 @@
 #include "options.h"
 #include "threads.h"
 
+/* The least chunk, in units of the alignment. A chunk's header, gaps and footer entry take up to 11
+ * alignments of 64 bytes, or 6 of 4096. Chunks may be half full, if rows are that long. So a file
+ * is below three times its rows, whatever chunks are asked for. */
+#define LEAST_CHUNK 16u
+
 #define REFUSE(condition, ...)                                                                     \
     if (condition)                                                                                 \
     return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION, __VA_ARGS__)
@@ -71,9 +76,21 @@ fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp
            "batch_codes is %u; it must be a multiple of 32 in 32..1024", settings->batch_codes);
     REFUSE(settings->alignment != 64 && settings->alignment != 4096,
            "section_alignment is %u; it must be 64 or 4096", settings->alignment);
+    if (settings->chunk_bytes < LEAST_CHUNK * settings->alignment)
+        settings->chunk_bytes = LEAST_CHUNK * settings->alignment;
     REFUSE(settings->hot_codes > 65536 && settings->hot_codes != FASTPAIR_NO_HOT_CODES,
            "hot_codes is %u; there are at most 65536 codes", settings->hot_codes);
     REFUSE(settings->threads > FP_MAX_THREADS, "threads is %u; the most is %u", settings->threads,
            FP_MAX_THREADS);
     return FASTPAIR_OK;
+}
+
+void fp_settings_poll(fp_settings *settings, uint64_t column_bytes, fp_poll *poll) {
+    poll->progress = settings->progress;
+    poll->context = settings->progress_context;
+    poll->done = poll->unasked = 0;
+    poll->total = column_bytes;
+    poll->caller = pthread_self();
+    atomic_init(&poll->stopped, 0);
+    settings->poll = poll;
 }

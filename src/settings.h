@@ -3,6 +3,7 @@
 #define FP_SETTINGS_H
 
 #include "memory.h"
+#include "poll.h"
 
 /* A codec with its parameters. */
 typedef struct fp_codec_choice {
@@ -25,10 +26,15 @@ typedef struct fp_settings {
     fastpair_allocator allocator;
     fastpair_progress progress;
     void *progress_context;
+    fp_poll *poll; /* whom to ask; NULL until fp_settings_poll */
 } fp_settings;
 
 /* Checks `options` (NULL: all defaults). INVALID_ARGUMENT names the field and its range. */
 fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp_settings *settings,
                                     fastpair_error *error);
+
+/* Lets work with these settings ask their progress function, from the calling thread. *poll must
+ * live as long as the settings are used. */
+void fp_settings_poll(fp_settings *settings, uint64_t column_bytes, fp_poll *poll);
 
 #endif

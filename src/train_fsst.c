@@ -13,7 +13,9 @@
 
 #include <string.h>
 
-#define ROUNDS       9u
+#define ROUNDS 9u
+/* A round takes so many times as long as parsing what it reads. */
+#define ROUND_WORK   4u
 #define CODE_BITS    12u
 #define MAX_TOKEN    8u
 #define MAX_CODES    (1u << CODE_BITS)
@@ -219,7 +221,7 @@ static trainer_state *open_trainer(const fp_sample *sample, fp_tokens *tokens,
     return made;
 }
 
-fastpair_status fp_train_fsst(const fp_sample *sample, const fp_code_space *space,
+fastpair_status fp_train_fsst(const fp_sample *sample, const fp_code_space *space, fp_poll *poll,
                               const fastpair_allocator *allocator, fp_tokens *tokens,
                               fastpair_error *error) {
     fastpair_status status = fp_tokens_open(tokens, MAX_TOKEN, allocator, error);
@@ -232,6 +234,7 @@ fastpair_status fp_train_fsst(const fp_sample *sample, const fp_code_space *spac
         if (status != FASTPAIR_OK) break;
         list_choices(trainer);
         keep_best(trainer, space);
+        if (fp_poll_work(poll, ROUND_WORK * size)) status = fp_fail_cancelled(error);
     }
     fp_release(allocator, trainer);
     if (status != FASTPAIR_OK) fp_tokens_close(tokens, allocator);

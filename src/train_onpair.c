@@ -45,6 +45,8 @@ _Static_assert(256 + ((1u << FORGETFUL_BITS) - 256) * (LAST_FORGETTING / 2 + 1) 
 /* Bytes of the sample that tell whether a token pays. */
 #define PROFIT_BYTES (4 << 20)
 
+#define TRAINING_WORK 4u /* times what parsing takes */
+
 /* A piece being read. Before `text` lies `previous` and then, if it is still to be paired,
  * `current`. */
 typedef struct cursor {
@@ -86,6 +88,8 @@ typedef struct trainer_state {
     uint32_t threshold;   /* 0..FP_PAIR_COUNT_MAX */
     int pairs_are_random; /* hardly any pair was seen before */
     int forgetful;
+    fp_poll *poll;
+    int stopped;
     uint8_t *met; /* by id: whether a token was made or read since this was cleared */
 } trainer_state;
 
@@ -111,6 +115,7 @@ static void check_progress(trainer_state *trainer) {
     quota->goal = since->paired_new < since->paired / 8 ? quota->capacity : quota->payable;
     trainer->pairs_are_random = since->paired_new > since->paired - since->paired / 8;
     since->paired = since->paired_new = 0;
+    trainer->stopped = fp_poll_work(trainer->poll, TRAINING_WORK * bytes);
     since->checked_at = trainer->scanned;
     since->checked_made = quota->made;
     since->next_check_at = trainer->scanned + since->bytes_per_check;
@@ -259,7 +264,7 @@ static void read_sample(trainer_state *trainer) {
     uint64_t pieces = 0, eighth = sample->size / 8 + 1, next_eighth_at = eighth;
     uint32_t reading = CURSORS, eighths = trainer->forgetful ? 0 : LAST_FORGETTING;
     cursor cursors[CURSORS] = {{0}};
-    while (reading && !(eighths >= LAST_FORGETTING && is_full(trainer))) {
+    while (reading && !trainer->stopped && !(eighths >= LAST_FORGETTING && is_full(trainer))) {
         reading = CURSORS;
         for (cursor *at = cursors; at < cursors + CURSORS; at++) {
             if (at->current.length) pair_up(trainer, at);
@@ -307,10 +312,11 @@ static int set_quota(trainer_state *trainer, uint32_t code_bits) {
     return is_small;
 }
 
-fastpair_status fp_train_onpair(const fp_sample *sample, const fp_code_space *space,
+fastpair_status fp_train_onpair(const fp_sample *sample, const fp_code_space *space, fp_poll *poll,
                                 const fastpair_allocator *allocator, fp_tokens *tokens,
                                 fastpair_error *error) {
     trainer_state trainer = {.sample = sample,
+                             .poll = poll,
                              .max_token = space->max_token,
                              .pairs = fp_pair_table_for(sample->size),
                              .room = fp_room_for(space),
@@ -326,7 +332,8 @@ fastpair_status fp_train_onpair(const fp_sample *sample, const fp_code_space *sp
         trainer.pairs.slots = fp_allocate_zero(allocator, slots, sizeof *trainer.pairs.slots);
         if (trainer.met && trainer.pairs.slots) {
             read_sample(&trainer);
-            if (is_small) forget_unprofitable(&trainer, space->code_bits);
+            if (is_small && !trainer.stopped) forget_unprofitable(&trainer, space->code_bits);
+            if (trainer.stopped) status = fp_fail_cancelled(error);
         } else {
             status = fp_fail_memory(error, FP_MAX_TOKENS + slots * sizeof *trainer.pairs.slots);
         }

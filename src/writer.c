@@ -16,7 +16,11 @@ static fastpair_status compress_ready(fastpair_writer *writer, int last, int *mo
         /* The first chunks are about to be cut: the model sees all that was waited for. */
         fastpair_rows rows = fp_cut_rows(&writer->cut);
         writer->trained = 1;
-        if (settings->choice.codec != FASTPAIR_CODEC_STORED && !settings->dictionary)
+        int trains = settings->choice.codec != FASTPAIR_CODEC_STORED && !settings->dictionary &&
+                     fp_cut_bytes(&writer->cut);
+        writer->tries_all = trains && last && fp_tries_all(settings) &&
+                            fp_cut_bytes(&writer->cut) <= FP_SMALL_COLUMN;
+        if (trains && !writer->tries_all)
             status = fp_auto_train(&rows, &writer->settings, writer->column_bytes,
                                    &writer->regimes.present.model, error);
     }
@@ -26,11 +30,6 @@ static fastpair_status compress_ready(fastpair_writer *writer, int last, int *mo
     if (!list.count) return FASTPAIR_OK;
     if ((status = fp_writer_compress(writer, &list, error))) return status;
     fp_cut_drop(&writer->cut, list.rows);
-    if (settings->progress &&
-        settings->progress(settings->progress_context, writer->file.footer.decoded_bytes,
-                           writer->column_bytes))
-        return fp_fail(error, FASTPAIR_ERROR_CANCELLED, FASTPAIR_NO_POSITION,
-                       "stopped by the progress function");
     return FASTPAIR_OK;
 }
 
@@ -43,9 +42,12 @@ fastpair_status fp_writer_open(const fastpair_sink *sink, const fp_settings *set
         return fp_fail_memory(error, sizeof *writer);
     }
     writer->settings = *settings;
+    fp_settings_poll(&writer->settings, column_bytes, &writer->poll);
     writer->column_bytes = column_bytes;
     writer->trained = model != NULL;
     fp_cut_open(&writer->cut, settings);
+    if (column_bytes <= FP_SMALL_COLUMN && writer->cut.rules.first_bytes <= column_bytes)
+        writer->cut.rules.first_bytes = column_bytes + 1; /* so that all of it waits */
     fp_file_out_open(&writer->file, sink, settings->alignment, &settings->allocator);
     fastpair_status status =
         fp_regime_open(model, &settings->allocator, &writer->regimes.present, error);
@@ -70,13 +72,14 @@ fastpair_status fastpair_writer_open(const fastpair_sink *sink,
 }
 
 /* A writer that failed or finished takes nothing more. */
-static fastpair_status check_usable(const fastpair_writer *writer, fastpair_error *error) {
+static fastpair_status check_usable(fastpair_writer *writer, fastpair_error *error) {
     if (!writer || writer->failed || writer->finished)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "the writer %s",
                        !writer            ? "must not be NULL"
                        : writer->finished ? "has finished its column; open another"
                                           : "has failed before and can only be closed");
+    writer->poll.caller = pthread_self(); /* another thread may have called before */
     return FASTPAIR_OK;
 }
 

@@ -22,6 +22,7 @@
 #include "writer.h"
 
 struct fastpair_writer {
+    fp_poll poll;
     fp_settings settings;  /* an automatic codec is replaced by the chosen one */
     uint64_t column_bytes; /* of the whole column, for estimates and progress; 0: unknown */
     fp_cut cut;
@@ -29,10 +30,15 @@ struct fastpair_writer {
     fp_regimes regimes;
     fp_chooser chooser;
     fp_file_out file;
-    int trained; /* the first model is settled: trained, given, or none needed */
+    int trained;   /* the first model is settled: trained, given, or none needed */
+    int tries_all; /* all of a small column waits: every codec is to be tried on it */
     int failed;
     int finished;
 };
+
+/* Puts the model in force that makes the smallest file of the drafts, which are a small column, and
+ * parses them with it. */
+fastpair_status fp_writer_try_all(fastpair_writer *writer, fastpair_error *error);
 
 /* Compresses the chunks of a list and writes them, dictionaries first. */
 fastpair_status fp_writer_compress(fastpair_writer *writer, const fp_cut_list *list,

@@ -33,11 +33,18 @@ static fp_unit measure(const fastpair_writer *writer, uint32_t from, uint32_t to
 /* Writes the drafts before `end` with the numbering in force. */
 static fastpair_status write_until(fastpair_writer *writer, uint32_t end, fastpair_error *error) {
     fp_flight *flight = &writer->flight;
-    fastpair_status status =
-        fp_flight_build(flight, end, writer->regimes.present.numbering, &writer->settings, error);
-    for (; flight->written < end && !status; flight->written++) {
-        const fp_draft *draft = &flight->drafts[flight->written];
-        status = fp_file_out_chunk(&writer->file, &draft->chunk, &draft->block, error);
+    const fp_numbering *numbering = writer->regimes.present.numbering;
+    fastpair_status status = FASTPAIR_OK;
+    while (flight->written < end && !status) {
+        uint32_t built;
+        status = fp_flight_build(flight, end, numbering, &writer->settings, &built, error);
+        for (uint32_t i = 0; i < built && !status; i++) {
+            const fp_block *block = &flight->blocks[i];
+            status = fp_file_out_chunk(&writer->file, &block->chunk, &block->bytes, error);
+            flight->written++;
+        }
+        writer->poll.done = writer->file.footer.decoded_bytes;
+        if (!status && fp_poll_ask(&writer->poll)) status = fp_fail_cancelled(error);
     }
     return status;
 }
@@ -51,14 +58,12 @@ static void mark_coded(fastpair_writer *writer, fp_draft *draft) {
     draft->coded =
         fp_draft_saving(draft, numbering->dict.code_bits, writer->settings.batch_codes) > 0;
     if (!draft->coded) return;
-    uint32_t ids = model_in_force(writer)->tokens.count;
     fp_file_out_use_tokens(&writer->file, numbering->number,
-                           fp_regime_count(present, draft->parsed.counts, ids));
+                           fp_regime_count(present, &draft->parsed));
 }
 
 static int covers(const fastpair_writer *writer, const fp_draft *draft) {
-    return fp_numbering_covers(writer->regimes.present.numbering, draft->parsed.counts,
-                               model_in_force(writer)->tokens.count);
+    return fp_numbering_covers(writer->regimes.present.numbering, &draft->parsed);
 }
 
 /* Numbers the model's tokens by drafts from .. to and all chunks coded with the model before. */
@@ -77,8 +82,7 @@ static fastpair_status open_numbering(const fastpair_writer *writer, uint32_t fr
     if (!counts) return fp_fail_memory(error, FP_MAX_TOKENS * sizeof *counts);
     memcpy(counts, present->counts, ids * sizeof *counts);
     for (uint32_t i = from; i < to; i++)
-        for (uint32_t id = 0; id < ids; id++)
-            counts[id] += writer->flight.drafts[i].parsed.counts[id];
+        fp_parsed_add_counts(&writer->flight.drafts[i].parsed, counts);
     fp_number_input input = {.tokens = &model->tokens,
                              .counts = counts,
                              .coverage = is_whole ? FP_COVER_USED
@@ -154,7 +158,7 @@ static fastpair_status try_model(fastpair_writer *writer, uint32_t from, uint32_
     if (status || (status = fp_regime_open(model, allocator, regime, error))) return status;
     fp_draft draft = {.rows = writer->flight.drafts[from].rows};
     draft.rows.rows = rows.rows;
-    fp_draft_parse(&draft, model, allocator);
+    fp_draft_parse(&draft, model, &writer->settings);
     *trial = (fp_trial){
         .coded_bytes =
             fp_draft_coded_size(&draft, model->choice.code_bits, writer->settings.batch_codes),
@@ -163,7 +167,7 @@ static fastpair_status try_model(fastpair_writer *writer, uint32_t from, uint32_
     regime->record.trained_bytes_per_code = trial->bytes_per_code;
     regime->record.expected_bytes_per_code = trial->bytes_per_code;
     status = draft.status;
-    if (status && error) *error = draft.error;
+    if (status) status = fp_draft_failure(&draft, error);
     fp_draft_close(&draft, allocator);
     if (status) fp_regime_close(regime, allocator);
     return status;
@@ -225,12 +229,19 @@ static fastpair_status choose_regime(fastpair_writer *writer, uint32_t from, uin
 static fastpair_status begin_column(fastpair_writer *writer, int is_whole, fastpair_error *error) {
     fp_flight *flight = &writer->flight;
     fp_regime *present = &writer->regimes.present;
-    fastpair_status status = parse_until(writer, flight->count, error);
+    const fp_settings *settings = &writer->settings;
+    fastpair_status status = writer->tries_all ? fp_writer_try_all(writer, error)
+                                               : parse_until(writer, flight->count, error);
     if (!status && present->model) {
         fp_unit unit = measure(writer, 0, flight->count);
+        if (is_whole && unit.bytes <= FP_SMALL_COLUMN && !writer->tries_all &&
+            settings->goal != FASTPAIR_GOAL_SPEED)
+            status = fp_prune_small(present->model, flight->drafts, flight->count,
+                                    settings->goal == FASTPAIR_GOAL_RATIO ? 1 : FP_BALANCED_SIZE,
+                                    settings, error);
         present->record.trained_bytes_per_code = fp_bytes_per_code(unit.bytes, unit.codes);
         present->record.expected_bytes_per_code = present->record.trained_bytes_per_code;
-        status = fp_prune_unused(present->model, flight->drafts, flight->count, error);
+        if (!status) status = fp_prune_unused(present->model, flight->drafts, flight->count, error);
     }
     int adopted;
     return status ? status : adopt_numbering(writer, 0, flight->count, is_whole, &adopted, error);
@@ -240,7 +251,7 @@ fastpair_status fp_writer_compress(fastpair_writer *writer, const fp_cut_list *l
                                    fastpair_error *error) {
     fp_flight *flight = &writer->flight;
     fastpair_status status = fp_flight_load(flight, list, &writer->settings.allocator, error);
-    if (!status && model_in_force(writer) && list->is_first) {
+    if (!status && (model_in_force(writer) || writer->tries_all) && list->is_first) {
         status = begin_column(writer, list->is_whole, error);
     } else if (!status && model_in_force(writer)) {
         for (uint32_t from = 0, end; from < flight->count && !status; from = end) {

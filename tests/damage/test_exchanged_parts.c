@@ -33,11 +33,11 @@ static void make_files(sample_file *files) {
                                              .codec = settings[i].codec};
         options.code_bits = settings[i].bits, options.max_token = settings[i].longest;
         options.expert = EXPERT(.hot_codes = settings[i].hot, .batch_codes = coded ? 32 : 0);
-        options.chunk_bytes = coded ? 2000 : 300;
+        options.chunk_bytes = coded ? 2000 : 1024;
         shape s;
         fastpair_error error;
         shape_make(&s, settings[i].kind, 7,
-                   &(shape_options){.bytes = coded ? 3500 : 500, .null_percent = 15});
+                   &(shape_options){.bytes = coded ? 3500 : 1600, .null_percent = 15});
         files[i].name = settings[i].name;
         if (!verify_ok(
                 fastpair_compress(&s.rows, &options, &files[i].image, &files[i].size, &error),

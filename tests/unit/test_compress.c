@@ -126,7 +126,7 @@ static fastpair_compress_options random_options(uint64_t *random, uint64_t bytes
     expert->sample_bytes = PICK(random, 0, 0, 1, 1000, 50000);
     o.chunk_bytes = PICK(random, 0, bytes / 2 + 1, bytes / 7 + 1, 4000, 1u << 30);
     if (bytes < 5000 && check_random(random) % 4 == 0)
-        o.chunk_bytes = 1 + check_random(random) % 30;
+        o.chunk_bytes = 1 + check_random(random) % 2000; /* the least is 1 KiB */
     expert->batch_codes = (uint32_t)PICK(random, 0, 32, 64, 96, 160, 256, 512, 992, 1024);
     expert->section_alignment = (uint32_t)PICK(random, 0, 64, 4096);
     expert->hot_codes = (uint32_t)PICK(random, 0, 0, 1, 64, 700, 4096, 65536);

@@ -115,8 +115,8 @@ static double bytes_per_code(const fp_sample *sample, const fp_tokens *tokens) {
 static double train(const fp_sample *sample, int hot, fp_tokens *tokens) {
     const fp_code_space space = {12, 8, hot};
     fp_tokens again;
-    CHECK_EQ(fp_train_fsst(sample, &space, &plain, tokens, NULL), FASTPAIR_OK);
-    CHECK_EQ(fp_train_fsst(sample, &space, &plain, &again, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_train_fsst(sample, &space, NULL, &plain, tokens, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_train_fsst(sample, &space, NULL, &plain, &again, NULL), FASTPAIR_OK);
     CHECK_EQ(tokens->count, again.count);
     CHECK(memcmp(tokens->bytes, again.bytes, tokens->count * sizeof *tokens->bytes) == 0);
     CHECK(memcmp(tokens->lengths, again.lengths, tokens->count) == 0);
@@ -311,7 +311,7 @@ static void test_allocations(uint64_t seed) {
     fastpair_allocator hooks = counting_hooks(&counts);
     const fp_code_space space = {12, 8, 0};
     fp_tokens tokens;
-    CHECK_EQ(fp_train_fsst(sample, &space, &hooks, &tokens, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_train_fsst(sample, &space, NULL, &hooks, &tokens, NULL), FASTPAIR_OK);
     CHECK(counts.peak_bytes < 16u << 20);
     fp_tokens_close(&tokens, &hooks);
     CHECK_EQ(counts.live, 0);
@@ -320,7 +320,7 @@ static void test_allocations(uint64_t seed) {
         counting_start(&counts);
         counts.fail_at = n;
         fastpair_error error = {0};
-        CHECK_EQ(fp_train_fsst(sample, &space, &hooks, &tokens, &error),
+        CHECK_EQ(fp_train_fsst(sample, &space, NULL, &hooks, &tokens, &error),
                  FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(error.status, FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(counts.live, 0);

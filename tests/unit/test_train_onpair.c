@@ -118,9 +118,9 @@ static fp_sample sample_of(const uint8_t *bytes, uint64_t size, uint32_t row) {
 
 static fp_tokens train(const fp_sample *sample, uint32_t code_bits, uint32_t max_token, int hot) {
     fp_tokens tokens;
-    CHECK_EQ(
-        fp_train_onpair(sample, &(fp_code_space){code_bits, max_token, hot}, &plain, &tokens, NULL),
-        FASTPAIR_OK);
+    CHECK_EQ(fp_train_onpair(sample, &(fp_code_space){code_bits, max_token, hot}, NULL, &plain,
+                             &tokens, NULL),
+             FASTPAIR_OK);
     check_tokens(&tokens, code_bits, max_token, hot);
     return tokens;
 }
@@ -302,7 +302,7 @@ static void test_allocation(void) {
     counting_start(&count);
     fastpair_allocator hooks = counting_hooks(&count);
     fp_tokens tokens;
-    CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){12, 16, 0}, &hooks, &tokens, NULL),
+    CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){12, 16, 0}, NULL, &hooks, &tokens, NULL),
              FASTPAIR_OK);
     uint64_t calls = count.calls;
     fp_tokens_close(&tokens, &hooks);
@@ -311,8 +311,9 @@ static void test_allocation(void) {
         fastpair_error error;
         counting_start(&count);
         count.fail_at = n;
-        CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){12, 16, 0}, &hooks, &tokens, &error),
-                 FASTPAIR_ERROR_OUT_OF_MEMORY);
+        CHECK_EQ(
+            fp_train_onpair(&sample, &(fp_code_space){12, 16, 0}, NULL, &hooks, &tokens, &error),
+            FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(error.status, FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK(!tokens.bytes && !tokens.lengths);
         CHECK_EQ(count.live, 0);
@@ -320,7 +321,7 @@ static void test_allocation(void) {
     /* The largest tables there are stay within their bound. */
     sample.column_bytes = 1u << 30;
     counting_start(&count);
-    CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){16, 16, 0}, &hooks, &tokens, NULL),
+    CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){16, 16, 0}, NULL, &hooks, &tokens, NULL),
              FASTPAIR_OK);
     CHECK(count.peak_bytes < 32u << 20);
     fp_tokens_close(&tokens, &hooks);
