@@ -26,6 +26,7 @@ enum {
     OPTION_ALIGN,
     OPTION_BATCH,
     OPTION_SAMPLE,
+    OPTION_MEMORY,
     OPTION_TRAIN,
     OPTION_DEMO
 };
@@ -60,6 +61,7 @@ static const struct option long_options[] = {
     {"align", required_argument, NULL, OPTION_ALIGN},
     {"batch", required_argument, NULL, OPTION_BATCH},
     {"sample", required_argument, NULL, OPTION_SAMPLE},
+    {"memory", required_argument, NULL, OPTION_MEMORY},
     {"dictionary", required_argument, NULL, 'D'},
     {"train-dict", required_argument, NULL, OPTION_TRAIN},
     {"demo", no_argument, NULL, OPTION_DEMO},
@@ -230,6 +232,8 @@ static int take_option(int option, const char *value, cli_options *options) {
     case OPTION_CHUNK: return parse_size("--chunk", value, 1, 1ull << 30, &options->chunk_bytes);
     case OPTION_SAMPLE:
         return parse_size("--sample", value, 1, 1ull << 40, &options->expert.sample_bytes);
+    case OPTION_MEMORY:
+        return parse_size("--memory", value, 16u << 20, 1ull << 50, &options->memory);
     case OPTION_BATCH:
         result = parse_number("--batch", value, 32, 1024, &number);
         options->expert.batch_codes = (uint32_t)number;

@@ -29,6 +29,7 @@ typedef struct cli_options {
     bool json;                      /* --json */
     int verbosity;                  /* -1 quiet, 0, 1 verbose */
     uint32_t threads;               /* -T; 0 all cores */
+    uint64_t memory;                /* --memory; 0 default */
     uint8_t separator;              /* '\n', or 0 with -0 */
     bool codec_given;               /* --codec was there */
     fastpair_codec codec;           /* --codec */

@@ -132,8 +132,14 @@ uint32_t cli_threads(const cli_options *options, uint64_t bytes_each);
 /* Options of an open column or reader with that many threads. */
 fastpair_open_options cli_open_options(uint32_t threads);
 
-/* What one chunk takes in the reader: its image, its bytes, and its offsets (at most 2^20 rows). */
-#define CLI_READER_BYTES (40ull << 20)
+/* What --memory says, or its default. */
+uint64_t cli_memory(const cli_options *options);
+
+/* Options of a reader, which is kept to its share of that memory. */
+fastpair_open_options cli_reader_options(const cli_options *options);
+
+/* From this much memory on, output is written in the background, from buffers of up to 64 MiB. */
+#define CLI_BACKGROUND_MEMORY (256ull << 20)
 
 /* Opens the dictionary file of -D; *dictionary is NULL when there is none. */
 int cli_dictionary_load(const cli_options *options, fastpair_dictionary **dictionary);

@@ -1,9 +1,10 @@
 /* cmd_decompress.c - FILE.fpc back to FILE, or some of its rows.
  *
  * In: one compressed column. Out: the text it was made from; rows of a column that came from no
- * text are written as lines, nulls as empty ones, with a remark where rows are lost by that. Whole columns are streamed, so memory does not
- * grow with the file; a slice (--rows) of a file maps it and decodes only the batches that hold
- * those rows. Refuses names that do not end in .fpc unless told where to write.
+ * text are written as lines, nulls as empty ones, with a remark where rows are lost by that. Whole
+ * columns are streamed, so memory does not grow with the file; a slice (--rows) of a file maps it
+ * and decodes only the batches that hold those rows. Refuses names that do not end in .fpc unless
+ * told where to write.
  */
 #include "decompress_gpu.h"
 #include "mapping.h"
@@ -54,8 +55,8 @@ static int copy_stream(const cli_options *options, fastpair_reader *reader, cli_
 static int decompress_stream(const cli_options *options, cli_input *input, cli_output *output,
                              cli_progress *progress) {
     fastpair_source source = cli_input_source(input);
-    uint32_t threads = cli_threads(options, CLI_READER_BYTES);
-    fastpair_open_options settings = cli_open_options(threads);
+    uint32_t threads = cli_threads(options, 0);
+    fastpair_open_options settings = cli_reader_options(options);
     fastpair_reader *reader;
     fastpair_error error;
     uint8_t separator = '\n';
@@ -70,7 +71,8 @@ static int decompress_stream(const cli_options *options, cli_input *input, cli_o
         result = cli_fail_status(input->name, &error);
     cli_emitter emitter = {0};
     if (result == CLI_OK)
-        result = cli_emitter_open(&emitter, output, has_framing ? separator : '\n', threads);
+        result = cli_emitter_open(&emitter, output, has_framing ? separator : '\n',
+                                  cli_memory(options) < CLI_BACKGROUND_MEMORY ? 1 : threads);
     if (result == CLI_OK) result = copy_stream(options, reader, input, &emitter, progress);
     cli_emitter_close(&emitter);
     fastpair_reader_close(reader);
@@ -102,17 +104,21 @@ static int copy_piece(const fastpair_column *column, const cli_mapping *mapping,
     return cli_emit_rows(emitter, &rows, 0, count);
 }
 
-/* Makes room for the bytes of one piece; false when memory is short. */
-static bool slice_reserve(slice_memory *memory, uint64_t size) {
-    if (memory->bytes && size <= memory->room) return true;
+/* Makes room for the bytes of one piece. Prints what is wrong. */
+static int slice_reserve(const cli_options *options, const cli_input *input, slice_memory *memory,
+                         uint64_t size) {
+    if (memory->bytes && size <= memory->room) return CLI_OK;
+    if (size > SLICE_BYTES && size > cli_memory(options))
+        return cli_fail(input->name,
+                        "a row of %" PRIu64 " bytes does not fit; allow more with --memory", size);
     free(memory->bytes);
     memory->room = size > SLICE_BYTES ? size : SLICE_BYTES;
     memory->bytes = malloc(memory->room);
-    return memory->bytes != NULL;
+    return memory->bytes ? CLI_OK : cli_fail_errno(input->name, ENOMEM);
 }
 
 static int copy_slice(const cli_options *options, const cli_mapping *mapping,
-                      const fastpair_column *column, const fastpair_column_info *info,
+                      const fastpair_column *column, const fastpair_column_totals *totals,
                       cli_emitter *emitter) {
     const cli_input *input = mapping->input;
     fastpair_error error;
@@ -120,7 +126,7 @@ static int copy_slice(const cli_options *options, const cli_mapping *mapping,
     slice_memory memory = {.offsets = malloc((SLICE_ROWS + 1) * sizeof(uint64_t))};
     int result = memory.offsets ? CLI_OK : cli_fail_errno(input->name, ENOMEM);
     uint64_t row = options->first_row,
-             end = options->end_row < info->rows ? options->end_row : info->rows;
+             end = options->end_row < totals->rows ? options->end_row : totals->rows;
     /* Decoding finds what would do harm, not every change; rows that were damaged must not be
      * written as if they were good. */
     if (result == CLI_OK && row < end &&
@@ -133,13 +139,12 @@ static int copy_slice(const cli_options *options, const cli_mapping *mapping,
             status = fastpair_column_rows_size(column, row, count /= 2, &size, &error);
         if (status != FASTPAIR_OK)
             result = cli_mapping_fail(mapping, &error);
-        else if (!slice_reserve(&memory, size))
-            result = cli_fail_errno(input->name, ENOMEM);
         else
-            result = copy_piece(column, mapping, row, count, &memory, emitter);
+            result = slice_reserve(options, input, &memory, size);
+        if (result == CLI_OK) result = copy_piece(column, mapping, row, count, &memory, emitter);
         row += count;
     }
-    bool final_separator = !info->has_framing || info->final_separator || end < info->rows;
+    bool final_separator = !totals->has_framing || totals->final_separator || end < totals->rows;
     if (result == CLI_OK) result = cli_emit_end(emitter, final_separator);
     free(memory.bytes);
     free(memory.offsets);
@@ -149,7 +154,7 @@ static int copy_slice(const cli_options *options, const cli_mapping *mapping,
 static int decompress_slice(const cli_options *options, const cli_input *input,
                             cli_output *output) {
     fastpair_open_options settings = cli_open_options(cli_threads(options, 0));
-    fastpair_column_info info = {.struct_size = sizeof(info)};
+    fastpair_column_totals totals = {.struct_size = sizeof(totals)};
     fastpair_column *column = NULL;
     fastpair_error error;
     cli_mapping mapping;
@@ -157,18 +162,18 @@ static int decompress_slice(const cli_options *options, const cli_input *input,
     if (result != CLI_OK) return result;
     if (fastpair_column_open(mapping.data, mapping.size, &settings, &column, &error) !=
             FASTPAIR_OK ||
-        fastpair_column_get_info(column, &info, &error) != FASTPAIR_OK)
+        fastpair_column_get_totals(column, &totals, &error) != FASTPAIR_OK)
         result = cli_mapping_fail(&mapping, &error);
-    else if (options->first_row > info.rows)
+    else if (options->first_row > totals.rows)
         result =
             cli_fail(input->name, "has only %" PRIu64 " rows, so --rows cannot begin at %" PRIu64,
-                     info.rows, options->first_row);
+                     totals.rows, options->first_row);
     cli_emitter emitter = {0};
     if (result == CLI_OK)
-        result =
-            cli_emitter_open(&emitter, output, info.has_framing ? info.separator : (uint8_t)'\n',
-                             cli_threads(options, 0));
-    if (result == CLI_OK) result = copy_slice(options, &mapping, column, &info, &emitter);
+        result = cli_emitter_open(&emitter, output,
+                                  totals.has_framing ? totals.separator : (uint8_t)'\n',
+                                  cli_threads(options, 0));
+    if (result == CLI_OK) result = copy_slice(options, &mapping, column, &totals, &emitter);
     cli_emitter_close(&emitter);
     fastpair_column_close(column);
     cli_mapping_close(&mapping);

@@ -28,7 +28,7 @@ static int test_file(const cli_options *options, const cli_input *input) {
 
 static int test_stream(const cli_options *options, cli_input *input) {
     fastpair_source source = cli_input_source(input);
-    fastpair_open_options settings = cli_open_options(cli_threads(options, CLI_READER_BYTES));
+    fastpair_open_options settings = cli_reader_options(options);
     fastpair_reader *reader;
     fastpair_error error;
     fastpair_rows rows = {.struct_size = sizeof(rows)};

@@ -42,7 +42,9 @@ static fastpair_status part_at(const gpu_copy *copy, uint64_t first_chunk, part 
     *found = (part){.range = {first_chunk, 0}};
     for (uint64_t chunk = first_chunk; chunk < copy->info.chunks; chunk++) {
         fastpair_chunk_info info = {.struct_size = sizeof info};
+        fastpair_chunk_header header = {.struct_size = sizeof header};
         fastpair_status status = fastpair_column_get_chunk(copy->column, chunk, &info, error);
+        if (!status) status = fastpair_column_get_chunk_header(copy->column, chunk, &header, error);
         if (status) return status;
         if (chunk > first_chunk && found->bytes + info.decoded_bytes > PART_BYTES) break;
         if (chunk == first_chunk) {
@@ -51,7 +53,7 @@ static fastpair_status part_at(const gpu_copy *copy, uint64_t first_chunk, part 
             found->file_offset = info.file_offset;
         }
         found->rows += info.rows;
-        found->nulls += info.nulls;
+        found->nulls += header.nulls;
         found->bytes += info.decoded_bytes;
         found->range.chunks++;
     }
@@ -223,7 +225,7 @@ int cli_decompress_gpu(const cli_options *options, fastpair_gpu *gpu, cli_input 
                              cuda_status(&cuda, cuda.allocate_pinned(&pinned, (size_t)size + 1),
                                          "allocating pinned memory for the file", &error)))
         result = cli_fail_status(input->name, &error);
-    if (result == CLI_OK && data) memcpy(pinned, data, (size_t)size);
+    if (result == CLI_OK && data && pinned) memcpy(pinned, data, (size_t)size);
     if (result == CLI_OK && !data) result = read_pinned(input, pinned, &size);
     free(data);
     gpu_copy copy = {.options = options, .name = input->name};

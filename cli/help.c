@@ -45,6 +45,7 @@ void cli_print_help(void) {
         "\n"
         "Machine\n"
         "  -T, --threads N        threads; 0, the default, means all cores\n"
+        "      --memory=SIZE      with -d: most memory to take (default 512M)\n"
         "      --backend=NAME     where decoding runs: auto (default), cpu, gpu\n"
         "  -i N                   seconds per measurement of -b (default 1)\n"
         "\n"

@@ -76,6 +76,7 @@ static int run(cli_options *options) {
                  : options->mode == CLI_MODE_BENCH ? cli_bench(options)
                                                    : each_file(options);
     cli_files_close(&known);
+    options->known = NULL;
     return result;
 }
 

@@ -254,7 +254,7 @@ static int commit(cli_output *output) {
         output->fd = -1;
     }
     int result = number == 0 ? CLI_OK : cli_output_fail(output, number);
-    if (result == CLI_OK && output->is_file) result = take_name(output);
+    if (result == CLI_OK && output->path && output->is_file) result = take_name(output);
     if (result != CLI_OK) cli_output_discard(output);
     return result;
 }

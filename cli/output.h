@@ -19,8 +19,8 @@ typedef struct cli_output {
     uint64_t written;
 } cli_output;
 
-/* Starts an output; see cli_names_stdout for standard output. Refuses an existing file without -f, and
- * any file that the command reads (options->known), or that `input` is. Prints what is wrong;
+/* Starts an output; see cli_names_stdout for standard output. Refuses an existing file without -f,
+ * and any file that the command reads (options->known), or that `input` is. Prints what is wrong;
  * CLI_OK or CLI_FAILED. */
 int cli_output_open(cli_output *output, const char *path, const cli_options *options,
                     const cli_input *input);

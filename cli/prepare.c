@@ -1,9 +1,9 @@
 /* prepare.c - from the command line to what the library takes.
  *
- * In: cli_options. Out: compression options, a number of threads, a dictionary. The one decision
- * here: without an explicit -T all cores are used, but only as many as keep the process below its
- * memory promise (512 MiB for inputs of any size with default chunks), since every thread holds
- * chunks of its own.
+ * In: cli_options. Out: compression options, a number of threads, a dictionary. The decisions here:
+ * without an explicit -T all cores are used, but only as many as keep compression below the memory
+ * promise (512 MiB for inputs of any size with default chunks), since every thread holds chunks of
+ * its own. Decompression is kept to the promise, or to --memory, by the library's reader.
  */
 #define _GNU_SOURCE /* sched_getaffinity */
 
@@ -18,6 +18,9 @@
 #define CHUNK_MEMORY (384ull << 20)
 
 #define DEFAULT_CHUNK (8ull << 20)
+
+/* What the manual promises. */
+#define DEFAULT_MEMORY (512ull << 20)
 
 /* What the writer holds for each thread, in chunks; 65 MiB per thread were measured with chunks of
  * 8 MiB of random bytes, which need the most. */
@@ -61,6 +64,16 @@ fastpair_compress_options cli_compress_options(const cli_options *options) {
 fastpair_open_options cli_open_options(uint32_t threads) {
     return (fastpair_open_options){.struct_size = sizeof(fastpair_open_options),
                                    .threads = threads};
+}
+
+uint64_t cli_memory(const cli_options *options) {
+    return options->memory ? options->memory : DEFAULT_MEMORY;
+}
+
+fastpair_open_options cli_reader_options(const cli_options *options) {
+    fastpair_open_options settings = cli_open_options(cli_threads(options, 0));
+    settings.memory_limit = cli_memory(options) / 4 * 3; /* output buffers take the rest */
+    return settings;
 }
 
 int cli_dictionary_load(const cli_options *options, fastpair_dictionary **dictionary) {

@@ -112,15 +112,15 @@ static void run_reader(const uint8_t *data, size_t size, const fastpair_open_opt
 
 /* Single rows, ranges and lists, at places spread over the column. With `all` they must agree with it; without,
  * the column did not validate, and calls may fail but not break. */
-static void probe_rows(const fastpair_column *column, const fastpair_column_info *info,
+static void probe_rows(const fastpair_column *column, const fastpair_column_totals *totals,
                        const decoded *all) {
     fastpair_error error;
-    uint64_t step = info->rows / ROWS_PROBED + 1, listed[ROWS_PROBED + 1], count = 0;
+    uint64_t step = totals->rows / ROWS_PROBED + 1, listed[ROWS_PROBED + 1], count = 0;
     uint8_t small[256];
-    for (uint64_t row = 0; row < info->rows; row += step) {
+    for (uint64_t row = 0; row < totals->rows; row += step) {
         uint64_t size;
         int is_null = -1;
-        listed[count++] = info->rows - 1 - row;
+        listed[count++] = totals->rows - 1 - row;
         uint8_t *bytes = small;
         fastpair_status status =
             fastpair_column_decode_row(column, row, bytes, sizeof small, &size, &is_null, &error);
@@ -154,7 +154,7 @@ static void probe_rows(const fastpair_column *column, const fastpair_column_info
     } else {
         DEMAND(!all || size > LARGEST_COLUMN);
     }
-    uint64_t first = info->rows / 3, in_range = info->rows / 2;
+    uint64_t first = totals->rows / 3, in_range = totals->rows / 2;
     if (fastpair_column_rows_size(column, first, in_range, &size, &error) == FASTPAIR_OK &&
         size <= LARGEST_COLUMN) {
         decoded some = decoded_create(in_range, size);
@@ -206,25 +206,28 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
         DEMAND(memory.in_use == 0);
         return;
     }
+    fastpair_column_totals totals = {.struct_size = sizeof totals};
     fastpair_column_info info = {.struct_size = sizeof info};
-    DEMAND_OK(fastpair_column_get_info(column, &info, &error), &error);
-    DEMAND(info.decoded_bytes <= 128 * (uint64_t)size &&
-           info.rows <= 16 * (uint64_t)size); /* SECURITY.md */
+    DEMAND_OK(fastpair_column_get_totals(column, &totals, &error), &error);
+    status = fastpair_column_get_info(column, &info, &error);
+    DEMAND(status == FASTPAIR_OK || status == FASTPAIR_ERROR_CORRUPT || memory.refused);
+    DEMAND(totals.decoded_bytes <= 128 * (uint64_t)size &&
+           totals.rows <= 16 * (uint64_t)size); /* SECURITY.md */
     DEMAND(memory.peak <=
-           OPEN_FIXED + OPEN_FACTOR * (uint64_t)size + OPEN_DICTIONARY * info.dictionaries);
+           OPEN_FIXED + OPEN_FACTOR * (uint64_t)size + OPEN_DICTIONARY * totals.dictionaries);
 
     status = fastpair_column_validate(column, &error);
     int valid = status == FASTPAIR_OK;
     DEMAND(valid || status == FASTPAIR_ERROR_CORRUPT || memory.refused);
-    if (info.decoded_bytes <= LARGEST_COLUMN && info.rows <= LARGEST_COLUMN / 8) {
-        decoded all = decoded_create(info.rows, info.decoded_bytes);
-        status = fastpair_column_decode(column, 0, info.rows, &all.destination, &error);
+    if (totals.decoded_bytes <= LARGEST_COLUMN && totals.rows <= LARGEST_COLUMN / 8) {
+        decoded all = decoded_create(totals.rows, totals.decoded_bytes);
+        status = fastpair_column_decode(column, 0, totals.rows, &all.destination, &error);
         if (valid) {
             DEMAND_OK(status, &error);
-            DEMAND(all.offsets[0] == 0 && all.offsets[info.rows] == info.decoded_bytes);
-            DEMAND(all.destination.nulls == info.nulls);
+            DEMAND(all.offsets[0] == 0 && all.offsets[totals.rows] == totals.decoded_bytes);
+            DEMAND(all.destination.nulls == totals.nulls);
         }
-        probe_rows(column, &info, valid ? &all : NULL);
+        probe_rows(column, &totals, valid ? &all : NULL);
         if (valid || !memory.refused) compare_with_oracle(data, size, valid ? &all : NULL);
         run_reader(data, size, &options, valid ? &all : NULL);
 
@@ -233,8 +236,8 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
         portable.cpu_level = 1;
         fastpair_column *again;
         if (valid && fastpair_column_open(data, size, &portable, &again, &error) == FASTPAIR_OK) {
-            decoded other = decoded_create(info.rows, info.decoded_bytes);
-            DEMAND_OK(fastpair_column_decode(again, 0, info.rows, &other.destination, &error),
+            decoded other = decoded_create(totals.rows, totals.decoded_bytes);
+            DEMAND_OK(fastpair_column_decode(again, 0, totals.rows, &other.destination, &error),
                       &error);
             DEMAND(!memcmp(all.bytes, other.bytes, all.size));
             decoded_free(&other);

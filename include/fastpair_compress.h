@@ -31,9 +31,10 @@ typedef enum fastpair_goal {
 /* Trained tokens. Immutable: threads may share a dictionary. */
 typedef struct fastpair_dictionary fastpair_dictionary;
 
-/* Called now and then, from the thread that called the library, with the input bytes done so
- * far and their total (0 when unknown). A non-zero result stops the work with
- * FASTPAIR_ERROR_CANCELLED. */
+/* Called about once per MiB of work, be it training, parsing or writing, from the thread that
+ * called the library, with the input bytes compressed and written so far and their total (0 when
+ * unknown). The same numbers may come several times. A non-zero result stops the work with
+ * FASTPAIR_ERROR_CANCELLED, soon but not at once: other threads finish their chunks. */
 typedef int (*fastpair_progress)(void *context, uint64_t done, uint64_t total);
 
 /* fastpair_expert_options.hot_codes for no hot part. */
@@ -138,8 +139,9 @@ FASTPAIR_API fastpair_status fastpair_writer_open(const fastpair_sink *sink,
                                                   fastpair_writer **writer, fastpair_error *error);
 
 /* Appends rows. They are copied, so the view may go afterwards. Rows that are refused
- * (INVALID_ARGUMENT, LIMIT) leave the writer as it was; after any other failure it can only be
- * closed. Statuses: LIMIT if a row has 4 GiB or more, IO, CANCELLED. */
+ * (INVALID_ARGUMENT, LIMIT) leave the writer as it was: it takes other rows, and can be finished.
+ * After any other failure, and a failure of fastpair_writer_finish, it can only be closed, and
+ * further calls return INVALID_ARGUMENT. Statuses: LIMIT if a row has 4 GiB or more, IO, CANCELLED. */
 FASTPAIR_API fastpair_status fastpair_writer_append(fastpair_writer *writer,
                                                     const fastpair_rows *rows,
                                                     fastpair_error *error);

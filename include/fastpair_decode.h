@@ -32,22 +32,31 @@ typedef struct fastpair_open_options {
     /* A level that this CPU lacks is UNSUPPORTED. */
     fastpair_cpu_level cpu_level;
     /* Threads that decoding, validating and reading ahead may use: 0 or 1 is the calling thread
-     * alone; at most 1024. Threads live for one call. Results do not depend on their number. */
+     * alone; at most 1024. They start only where there is work for them, and live as long as the
+     * call or the reader. Results do not depend on their number. */
     uint32_t threads;
+    /* Bytes that a reader may allocate; 0 means 384 MiB. What needs more is LIMIT. Columns, whose
+     * memory is bounded by their image, do not look at it. */
+    uint64_t memory_limit;
 } fastpair_open_options;
 
 /* An open compressed column. Any number of threads may use one at once, closing excepted. */
 typedef struct fastpair_column fastpair_column;
 
 /* Opens an image in memory, which is borrowed and must stay unchanged until the column is closed.
- * Whatever the bytes are, all headers, the footer and the dictionaries are checked, with their
- * checksums. Sections of chunks are not read: see fastpair_column_validate.
+ * Whatever the bytes are, the file header, the footer and the dictionaries are checked, with their
+ * checksums. Chunks are not touched, so opening costs the same whatever they hold. The header of a
+ * chunk is checked in the first call that uses the chunk: any call below that decodes, measures or
+ * inspects rows may return CORRUPT for a header. Sections are not read: see
+ * fastpair_column_validate.
  *
- * Memory is bounded by a small multiple of `size`. No decoding tables are built: each dictionary
- * gets its own, of at most 1.2 MiB, in the first call that decodes or validates with it on a CPU.
- * That call may return OUT_OF_MEMORY; a later one may succeed.
+ * Memory is bounded by a small multiple of `size`. Each chunk of which single rows were decoded
+ * gets some 350 bytes for its header. No decoding tables are built: each dictionary gets its own,
+ * of at most 1.2 MiB, in the first call that decodes or validates with it on a CPU. Such calls may
+ * return OUT_OF_MEMORY; a later one may succeed.
  *
- * Statuses: CORRUPT, UNSUPPORTED; LIMIT if all tables together could pass 64 * size + 2 MiB. */
+ * Statuses: CORRUPT, UNSUPPORTED; LIMIT if the tables of a dictionary and of those before it could
+ * pass 64 times the image's bytes up to its end plus 2 MiB. */
 FASTPAIR_API fastpair_status fastpair_column_open(const uint8_t *data, uint64_t size,
                                                   const fastpair_open_options *options,
                                                   fastpair_column **column, fastpair_error *error);
@@ -64,7 +73,34 @@ FASTPAIR_API void fastpair_column_close(fastpair_column *column);
 
 /* ---------------------------------------------------------------- what a column holds */
 
-/* Figures of a column, all from its headers. */
+/* What the file header and the footer say of a column. */
+typedef struct fastpair_column_totals {
+    /* Set it to sizeof(fastpair_column_totals) before the call. */
+    size_t struct_size;
+    uint64_t rows;
+    /* Compared with the chunks by fastpair_column_validate and fastpair_column_get_info. */
+    uint64_t nulls;
+    uint64_t decoded_bytes;
+    /* Of the whole image. */
+    uint64_t compressed_bytes;
+    /* Compared as `nulls` is. */
+    uint64_t codes;
+    uint64_t chunks;
+    uint64_t dictionaries;
+    /* See fastpair_writer_set_framing. */
+    int has_framing;
+    uint8_t separator;
+    int final_separator;
+} fastpair_column_totals;
+
+/* Fills *totals in, at once: no chunk is touched. Fields that a later version of the struct has and
+ * this library does not know become 0. After a failure all are 0, as in every struct that a
+ * function here fills in. */
+FASTPAIR_API fastpair_status fastpair_column_get_totals(const fastpair_column *column,
+                                                        fastpair_column_totals *totals,
+                                                        fastpair_error *error);
+
+/* Figures of a column, from its footer, its dictionaries and the headers of all chunks. */
 typedef struct fastpair_column_info {
     /* Set it to sizeof(fastpair_column_info) before the call. */
     size_t struct_size;
@@ -103,27 +139,40 @@ typedef struct fastpair_column_info {
     int final_separator;
 } fastpair_column_info;
 
-/* Fills *info in. Fields that a later version of the struct has and this library does not know
- * become 0. */
+/* Fills *info in, as fastpair_column_get_totals does. Reads the headers of all chunks each time,
+ * which takes a while for a column of a million chunks. Statuses: CORRUPT. */
 FASTPAIR_API fastpair_status fastpair_column_get_info(const fastpair_column *column,
                                                       fastpair_column_info *info,
                                                       fastpair_error *error);
 
-/* One chunk of a column. Chunks are numbered from 0 and follow each other in rows, bytes and
+/* Where a chunk of a column is. Chunks are numbered from 0 and follow each other in rows, bytes and
  * file. */
 typedef struct fastpair_chunk_info {
     /* Set it to sizeof(fastpair_chunk_info) before the call. */
     size_t struct_size;
-    /* It holds rows first_row .. first_row + rows of the column, `nulls` of which are null... */
+    /* It holds rows first_row .. first_row + rows of the column... */
     uint64_t first_row;
     uint64_t rows;
-    uint64_t nulls;
     /* ...and bytes first_byte .. first_byte + decoded_bytes of the column's decoded bytes. */
     uint64_t first_byte;
     uint64_t decoded_bytes;
     /* Where its block is in the image, and how large it is. */
     uint64_t file_offset;
     uint64_t file_bytes;
+} fastpair_chunk_info;
+
+/* Fills *info in for a chunk below fastpair_column_totals.chunks, from the footer: the chunk is not
+ * touched. */
+FASTPAIR_API fastpair_status fastpair_column_get_chunk(const fastpair_column *column,
+                                                       uint64_t chunk, fastpair_chunk_info *info,
+                                                       fastpair_error *error);
+
+/* What the header of a chunk says besides. */
+typedef struct fastpair_chunk_header {
+    /* Set it to sizeof(fastpair_chunk_header) before the call. */
+    size_t struct_size;
+    /* Rows that are null. */
+    uint64_t nulls;
     /* 0 for a stored chunk. */
     uint64_t codes;
     /* Of its dictionary; FASTPAIR_CODEC_STORED and 0 for a stored chunk. */
@@ -131,21 +180,21 @@ typedef struct fastpair_chunk_info {
     uint32_t code_bits;
     /* Number of its dictionary in the column, from 0; FASTPAIR_NO_DICTIONARY for a stored chunk. */
     uint32_t dictionary;
-} fastpair_chunk_info;
+} fastpair_chunk_header;
 
 #define FASTPAIR_NO_DICTIONARY UINT32_MAX
 
-/* Fills *info in for a chunk below fastpair_column_info.chunks, as fastpair_column_get_info
- * does. */
-FASTPAIR_API fastpair_status fastpair_column_get_chunk(const fastpair_column *column,
-                                                       uint64_t chunk, fastpair_chunk_info *info,
-                                                       fastpair_error *error);
+/* Fills *header in for a chunk below fastpair_column_totals.chunks. Statuses: CORRUPT. */
+FASTPAIR_API fastpair_status fastpair_column_get_chunk_header(const fastpair_column *column,
+                                                              uint64_t chunk,
+                                                              fastpair_chunk_header *header,
+                                                              fastpair_error *error);
 
 /* The number of the chunk that holds `row`, in time logarithmic in the chunks. */
 FASTPAIR_API fastpair_status fastpair_column_find_chunk(const fastpair_column *column, uint64_t row,
                                                         uint64_t *chunk, fastpair_error *error);
 
-/* Reads and checks the whole image: section checksums, every code, sidecar entry, row length and
+/* Reads and checks the whole image: headers, section checksums, every code, sidecar entry, row length and
  * count. FASTPAIR_OK means that no decode call finds fault with it. Statuses: CORRUPT. */
 FASTPAIR_API fastpair_status fastpair_column_validate(const fastpair_column *column,
                                                       fastpair_error *error);
@@ -193,8 +242,9 @@ FASTPAIR_API fastpair_status fastpair_column_decode(const fastpair_column *colum
                                                     fastpair_error *error);
 
 /* Decodes one row into `bytes`, which may be NULL if `capacity` is 0. *size gets the row's length,
- * and *is_null (may be NULL) 1 for a null row, else 0. If the capacity is too small only *size is
- * written and the status is BUFFER_TOO_SMALL. Statuses: also CORRUPT. (Seven parameters rather than
+ * and *is_null (may be NULL) 1 for a null row, else 0. If the capacity is too small the status is
+ * BUFFER_TOO_SMALL and *size is set all the same; after any other failure both are 0. Statuses: also
+ * CORRUPT. (Seven parameters rather than
  * a destination: for a single short row, filling a struct in would be much of the work.) */
 FASTPAIR_API fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64_t row,
                                                         uint8_t *bytes, uint64_t capacity,
@@ -226,23 +276,26 @@ typedef struct fastpair_source {
 /* Reads a column front to back in bounded memory, from a pipe for example. One thread at a time. */
 typedef struct fastpair_reader fastpair_reader;
 
-/* Starts reading. `source` is copied. Memory: the dictionaries seen so far with their tables, and
- * options->threads chunks, each grown only as its bytes really arrive. Statuses: CORRUPT,
- * UNSUPPORTED, IO. */
+/* Starts reading. `source` is copied. Memory: the dictionaries seen so far, tables of those in use,
+ * 32 bytes per chunk, and at least one chunk as it is in the file; all within
+ * options->memory_limit, and grown only as bytes really arrive. As many chunks are read ahead as
+ * there are threads, or a few more if they are small, where the limit allows. Statuses: CORRUPT,
+ * UNSUPPORTED, IO, LIMIT. */
 FASTPAIR_API fastpair_status fastpair_reader_open(const fastpair_source *source,
                                                   const fastpair_open_options *options,
                                                   fastpair_reader **reader, fastpair_error *error);
 
-/* Gives the next chunk's rows, checked as fastpair_column_validate checks them. *rows, whose
- * struct_size the caller sets, becomes a view of the reader's memory that lasts until the next
- * call; its offsets have 64 bits. A chunk of 0 rows is never given. At the end, after the footer
+/* Gives the next rows, a chunk of them or, where memory_limit asks for it, a part of a chunk. The
+ * chunk was checked as fastpair_column_validate does. *rows, whose struct_size the caller sets,
+ * becomes a view of the reader's memory that lasts until the next call. Its offsets have 64 bits and
+ * begin with 0; its validity_bit_offset may be above 0. LIMIT if a chunk's block, or a single row,
+ * cannot be held within memory_limit. No call gives 0 rows but at the end. There, after the footer
  * was compared with what was read, rows->rows is 0 and *at_end is 1. A failure comes back from
  * every later call. Statuses: CORRUPT, LIMIT, IO. */
 FASTPAIR_API fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *rows,
                                                   int *at_end, fastpair_error *error);
 
-/* What fastpair_writer_set_framing recorded. *separator and *final_separator are set only if
- * *has_framing is. The separator is known from the start; final_separator is 1 until
+/* What fastpair_writer_set_framing recorded; all 0 if it was not called. The separator is known from the start; final_separator is 1 until
  * fastpair_reader_next has said at_end. */
 FASTPAIR_API fastpair_status fastpair_reader_get_framing(const fastpair_reader *reader,
                                                          int *has_framing, uint8_t *separator,

@@ -32,7 +32,7 @@ typedef enum fastpair_status {
     FASTPAIR_ERROR_BUFFER_TOO_SMALL = 5,
     /* A read, write, open or map failed; the message has the reason. */
     FASTPAIR_ERROR_IO = 6,
-    /* Beyond a limit of the format, for example a row of 4 GiB. */
+    /* Beyond a limit of the format, for example a row of 4 GiB, or of what the caller allows. */
     FASTPAIR_ERROR_LIMIT = 7,
     /* The caller's progress function asked to stop. */
     FASTPAIR_ERROR_CANCELLED = 8

@@ -33,10 +33,14 @@ static fastpair_status row_start(const fastpair_column *column, uint64_t row, ui
     *start = column->totals.decoded_bytes;
     if (row == column->totals.rows) return FASTPAIR_OK;
     uint64_t number = fp_column_find_chunk(column, row);
-    fp_chunk_view view = fp_column_chunk(column, number);
-    fastpair_status status =
-        fp_chunk_row_start(&view, row - column->first_row[number], start, error);
-    *start += column->first_byte[number];
+    if (row == column->starts.row[number]) { /* the chunk need not be touched */
+        *start = column->starts.byte[number];
+        return FASTPAIR_OK;
+    }
+    fp_chunk_view view;
+    fastpair_status status = fp_column_chunk(column, number, &view, error);
+    if (!status) status = fp_chunk_row_start(&view, row - column->starts.row[number], start, error);
+    *start += column->starts.byte[number];
     return status;
 }
 
@@ -45,15 +49,16 @@ static fastpair_status range_starts(const fastpair_column *column, uint64_t firs
     fastpair_status status = fp_column_check_range(column, first, count, error);
     if (!status) status = row_start(column, first, begin, error);
     if (!status) status = row_start(column, first + count, end, error);
-    if (!status && *end < *begin) {
-        fp_chunk_view view = fp_column_chunk(column, fp_column_find_chunk(column, first));
-        status = fp_chunk_fault(&view, FP_SECTION_LENGTHS, 0, "row starts decrease", error);
-    }
-    return status;
+    if (status || *end >= *begin) return status;
+    fp_chunk_view view;
+    status = fp_column_chunk(column, fp_column_find_chunk(column, first), &view, error);
+    return status ? status
+                  : fp_chunk_fault(&view, FP_SECTION_LENGTHS, 0, "row starts decrease", error);
 }
 
 fastpair_status fastpair_column_rows_size(const fastpair_column *column, uint64_t first,
                                           uint64_t count, uint64_t *bytes, fastpair_error *error) {
+    if (bytes) *bytes = 0;
     if (!column || !bytes)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_rows_size: column and bytes must not be NULL");
@@ -65,11 +70,15 @@ fastpair_status fastpair_column_rows_size(const fastpair_column *column, uint64_
 
 /* ---------------------------------------------------------------- destinations */
 
-fastpair_status fp_check_destination(const fastpair_destination *destination, uint64_t bytes,
-                                     fastpair_error *error) {
+fastpair_status fp_begin_destination(fastpair_destination *destination, fastpair_error *error) {
     fastpair_status status =
         fp_struct_check("destination", destination, sizeof *destination, error);
-    if (status) return status;
+    if (!status) destination->nulls = 0;
+    return status;
+}
+
+fastpair_status fp_check_destination(const fastpair_destination *destination, uint64_t bytes,
+                                     fastpair_error *error) {
     if (destination->offset_bits != 0 && destination->offset_bits != 32 &&
         destination->offset_bits != 64)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
@@ -137,7 +146,7 @@ static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_
     uint64_t low = 0, high = column->totals.chunks;
     while (high - low > 1) { /* the chunk that holds the window's first byte */
         uint64_t middle = low + (high - low) / 2;
-        if (column->first_byte[middle] <= window_begin)
+        if (column->starts.byte[middle] <= window_begin)
             low = middle;
         else
             high = middle;
@@ -145,13 +154,15 @@ static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_
     fp_batch_cache cache;
     fp_batch_cache_empty(&cache);
     for (uint64_t number = low;
-         number < column->totals.chunks && column->first_byte[number] < window_end; number++) {
-        fp_chunk_view view = fp_column_chunk(column, number);
+         number < column->totals.chunks && column->starts.byte[number] < window_end; number++) {
+        fp_chunk room;
+        fp_chunk_view view;
+        fastpair_status status = fp_column_pass_chunk(column, number, &room, &view, error);
+        if (status) return status;
         view.bulk = job->bulk;
-        uint64_t base = column->first_byte[number], size = view.chunk->decoded_bytes;
+        uint64_t base = column->starts.byte[number], size = view.chunk->decoded_bytes;
         uint64_t from = window_begin > base ? window_begin - base : 0;
         uint64_t to = window_end - base < size ? window_end - base : size;
-        fastpair_status status = FASTPAIR_OK;
         if (window_begin > base && window_begin > job->begin)
             status = fp_chunk_next_batch(&view, from, &from, error);
         if (!status && window_end - base < size && window_end < job->end)
@@ -173,7 +184,7 @@ static fastpair_status decode_offsets(const range_job *job, const fp_chunk_view 
                                       uint64_t first, uint64_t count, uint64_t index,
                                       fastpair_error *error) {
     const fastpair_destination *destination = job->destination;
-    uint64_t base = job->begin - job->column->first_byte[view->number];
+    uint64_t base = job->begin - job->column->starts.byte[view->number];
     for (uint64_t row = first; row < first + count;) {
         uint64_t starts[FP_LENGTH_BLOCK + 1];
         uint32_t in_block, skip = (uint32_t)(row % FP_LENGTH_BLOCK);
@@ -196,12 +207,14 @@ static fastpair_status decode_row_window(range_job *job, uint64_t i, fastpair_er
     if (job->destination->validity)
         memset(job->destination->validity + index / 8, 0, (size_t)((end - index + 7) / 8));
     while (index < end) {
-        fp_chunk_view view = fp_column_chunk(column, number);
-        uint64_t row = job->first + index - column->first_row[number],
+        fp_chunk room;
+        fp_chunk_view view;
+        fastpair_status status = fp_column_pass_chunk(column, number, &room, &view, error);
+        if (status) return status;
+        uint64_t row = job->first + index - column->starts.row[number],
                  take = view.chunk->rows - row;
         if (take > end - index) take = end - index;
         nulls += fp_chunk_validity(&view, row, take, job->destination->validity, index);
-        fastpair_status status = FASTPAIR_OK;
         if (job->destination->offset_bits)
             status = decode_offsets(job, &view, row, take, index, error);
         if (status) return status;
@@ -237,11 +250,12 @@ fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t f
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_decode: column and destination must not be NULL");
     range_job job = {.column = column, .destination = destination, .first = first, .count = count};
-    uint32_t threads = column->settings.threads;
-    fastpair_status status = range_starts(column, first, count, &job.begin, &job.end, error);
+    fastpair_status status = fp_begin_destination(destination, error);
+    if (!status) status = range_starts(column, first, count, &job.begin, &job.end, error);
     if (!status) status = fp_check_destination(destination, job.end - job.begin, error);
     if (status) return status;
     uint64_t bytes = job.end - job.begin;
+    uint32_t threads = fp_threads_for(column->settings.threads, fp_column_work(bytes, count));
     job.window = window_of(bytes);
     job.bulk = is_bulk(&column->totals, bytes, threads);
     job.byte_tasks = bytes ? (bytes - 1) / job.window + 1 : 0;

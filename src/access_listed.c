@@ -17,6 +17,10 @@
 /* Rows of one task: a multiple of 8, so that no two tasks write the same byte of validity. */
 #define PIECE_ROWS 4096u
 
+/* What finding one row costs, for fp_threads_for, in decoded bytes: threads pay from 4096 rows
+ * on. */
+#define ROW_WORK 64u
+
 /* A place in the column: the chunk and the block of row starts that the last row was in. */
 typedef struct cursor {
     const fastpair_column *column;
@@ -41,9 +45,10 @@ static fastpair_status find_row(cursor *at, uint64_t row, fastpair_error *error)
                        "row %" PRIu64 " is not in the column, which has %" PRIu64 " rows", row,
                        column->totals.rows);
     uint64_t number = fp_column_find_chunk(column, row);
-    at->view = fp_column_chunk(column, number);
-    at->first_row = column->first_row[number];
-    at->end_row = column->first_row[number + 1];
+    fastpair_status status = fp_column_chunk(column, number, &at->view, error);
+    if (status) return status;
+    at->first_row = column->starts.row[number];
+    at->end_row = column->starts.row[number + 1];
     at->block = UINT64_MAX;
     return FASTPAIR_OK;
 }
@@ -72,6 +77,8 @@ static fastpair_status find_bytes(cursor *at, uint64_t row, uint64_t next, uint6
 fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64_t row,
                                            uint8_t *bytes, uint64_t capacity, uint64_t *size,
                                            int *is_null, fastpair_error *error) {
+    if (size) *size = 0;
+    if (is_null) *is_null = 0;
     if (!column || !size || (!bytes && capacity))
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_decode_row: column, size and bytes must not be NULL");
@@ -89,7 +96,10 @@ fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64
     fp_batch_cache cache;
     fp_batch_cache_empty(&cache);
     status = fp_chunk_decode_bytes(&at.view, from, to, bytes, &cache, error);
-    if (!status && is_null) *is_null = fp_chunk_row_is_null(&at.view, row - at.first_row);
+    if (status)
+        *size = 0;
+    else if (is_null)
+        *is_null = fp_chunk_row_is_null(&at.view, row - at.first_row);
     return status;
 }
 
@@ -121,6 +131,7 @@ static fastpair_status measure_rows(const fastpair_column *column, const uint64_
 fastpair_status fastpair_column_listed_size(const fastpair_column *column, const uint64_t *rows,
                                             uint64_t count, uint64_t *bytes,
                                             fastpair_error *error) {
+    if (bytes) *bytes = 0;
     if (!column || !bytes || (!rows && count))
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_listed_size: column, rows and bytes must not be NULL");
@@ -205,7 +216,8 @@ fastpair_status fastpair_column_decode_listed(const fastpair_column *column, con
         return fp_fail(
             error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
             "fastpair_column_decode_listed: column, rows and destination must not be NULL");
-    const uint32_t threads = column->settings.threads;
+    const uint32_t threads = fp_threads_for(
+        column->settings.threads, count < UINT64_MAX / ROW_WORK ? count * ROW_WORK : UINT64_MAX);
     const fastpair_allocator *allocator = &column->settings.allocator;
     uint64_t pieces = count / PIECE_ROWS + (count % PIECE_ROWS != 0), bytes = 0, only_end;
     list_job job = {.column = column,
@@ -213,9 +225,11 @@ fastpair_status fastpair_column_decode_listed(const fastpair_column *column, con
                     .rows = rows,
                     .count = count,
                     .ends = &only_end};
+    fastpair_status status = fp_begin_destination(destination, error);
+    if (status) return status;
     if (pieces > 1 && !(job.ends = fp_allocate(allocator, pieces, sizeof *job.ends)))
         return fp_fail_memory(error, pieces * sizeof *job.ends);
-    fastpair_status status = fp_run_tasks(threads, pieces, measure_piece, &job, error);
+    status = fp_run_tasks(threads, pieces, measure_piece, &job, error);
     for (uint64_t i = 0; i < pieces && !status; i++) {
         if (__builtin_add_overflow(bytes, job.ends[i], &bytes))
             status = fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,

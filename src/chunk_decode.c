@@ -108,7 +108,7 @@ static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar 
     fastpair_status status =
         decode_batches(view, batch, batch + 1, cache->bytes, end - start, error);
     if (status) return status;
-    cache->chunk = view->chunk;
+    cache->number = view->number;
     cache->start = start;
     cache->end = end;
     memcpy(wanted.out, cache->bytes + (wanted.from - start), (size_t)(wanted.to - wanted.from));
@@ -123,7 +123,7 @@ fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, 
                (size_t)(to - from));
         return FASTPAIR_OK;
     }
-    if (cache->chunk == view->chunk && from >= cache->start && from < cache->end) {
+    if (cache->number == view->number && from >= cache->start && from < cache->end) {
         uint64_t end = to < cache->end ? to : cache->end;
         memcpy(out, cache->bytes + (from - cache->start), (size_t)(end - from));
         out += end - from;

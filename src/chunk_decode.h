@@ -25,14 +25,14 @@ typedef struct fp_chunk_view {
 /* One decoded batch, kept by callers that decode pieces, since neighbouring pieces mostly share a
  * batch. It serves one column, as long as its blocks stay where they are. */
 typedef struct fp_batch_cache {
-    const fp_chunk *chunk;
-    uint64_t start; /* bytes[0 .. end - start) are chunk bytes start .. end */
+    uint64_t number; /* of the chunk; UINT64_MAX: empty */
+    uint64_t start;  /* bytes[0 .. end - start) are chunk bytes start .. end */
     uint64_t end;
     uint8_t bytes[FP_LARGEST_BATCH];
 } fp_batch_cache;
 
 static inline void fp_batch_cache_empty(fp_batch_cache *cache) {
-    cache->chunk = NULL; /* 16 KiB of bytes need not be cleared for one short row */
+    cache->number = UINT64_MAX; /* 16 KiB of bytes need not be cleared for one short row */
     cache->start = cache->end = 0;
 }
 

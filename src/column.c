@@ -1,6 +1,6 @@
 /* column.c - opening and closing columns. In: an untrusted image in memory or a file to map. Out: a
- * fastpair_column whose headers, footer and dictionaries have passed every check, so that decoding
- * need not look at them again.
+ * fastpair_column whose file header, footer and dictionaries have passed every check. Chunks are not
+ * looked at: column_chunk.c reads their headers on first use.
  *
  * Nothing is allocated for a count before the image is known to be large enough to hold what it
  * counts. Refuses everything that docs/format.md, section 5, says is checked before use. */
@@ -12,18 +12,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-uint64_t fp_column_find_chunk(const fastpair_column *column, uint64_t row) {
-    uint64_t low = 0, high = column->totals.chunks;
-    while (high - low > 1) {
-        uint64_t middle = low + (high - low) / 2;
-        if (column->first_row[middle] <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
 
 fastpair_status fp_column_check_range(const fastpair_column *column, uint64_t first, uint64_t count,
                                       fastpair_error *error) {
@@ -37,79 +25,44 @@ fastpair_status fp_column_check_range(const fastpair_column *column, uint64_t fi
 
 /* ---------------------------------------------------------------- opening */
 
-/* Where reading the blocks has got to: the next dictionary and chunk, and sums over the chunks
- * before. */
-typedef struct progress {
-    const uint8_t *entries; /* of the footer, checked to tile the file */
-    uint64_t dict, chunk;
-    uint64_t rows, bytes, nulls, codes;
-    fp_table_budget budget;
-    uint32_t *code_bits; /* of each dictionary before `dict` */
-} progress;
-
-static fastpair_status read_dictionary(fastpair_column *column, progress *at,
-                                       fastpair_error *error) {
-    fp_dict_entry entry = fp_footer_dict(at->entries, at->dict);
-    fp_column_dict *dictionary = &column->dictionaries[at->dict];
-    fp_dict_block block = {column->image + entry.position, entry.block_bytes, entry.position,
-                           column->file.alignment};
-    fastpair_status status =
-        fp_column_dict_open(&block, &column->settings, &at->budget, dictionary, error);
-    if (status) return status;
-    if (dictionary->entry.block_bytes != entry.block_bytes)
-        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, entry.position,
-                       "dictionary %" PRIu64 " (offset %" PRIu64 "): the footer gives another size",
-                       at->dict, entry.position);
-    dictionary->entry.tokens_in_use = entry.tokens_in_use;
-    at->code_bits[at->dict++] = dictionary->dict.code_bits;
-    return FASTPAIR_OK;
-}
-
-static fastpair_status read_chunk(fastpair_column *column, progress *at, fastpair_error *error) {
-    fp_chunk_entry entry = fp_footer_chunk(at->entries, &column->totals, at->chunk);
-    fp_chunk *parsed = &column->chunks[at->chunk];
-    if (entry.block_bytes < FP_CHUNK_HEADER)
-        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, entry.position,
-                       "chunk %" PRIu64 " (offset %" PRIu64
-                       "): the block is smaller than a chunk's header",
-                       at->chunk, entry.position);
-    fp_chunk_context before = {column->file.alignment, at->code_bits, at->dict};
-    fastpair_status status = fp_chunk_read_header(column->image + entry.position, entry.position,
-                                                  &before, parsed, error);
-    if (status) return status;
-    if (parsed->block_bytes != entry.block_bytes || parsed->rows != entry.rows ||
-        parsed->decoded_bytes != entry.decoded_bytes)
-        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, entry.position,
-                       "chunk %" PRIu64 " (offset %" PRIu64
-                       "): the footer gives another size or row count",
-                       at->chunk, entry.position);
-    column->first_row[at->chunk] = at->rows;
-    column->first_byte[at->chunk++] = at->bytes;
-    at->rows += parsed->rows; /* fp_footer_check_entries found that these two sums fit */
-    at->bytes += parsed->decoded_bytes;
-    at->nulls += parsed->nulls; /* at most the rows */
-    at->codes += parsed->codes; /* at most the bytes */
-    return FASTPAIR_OK;
-}
-
-/* Reads all blocks in file order. */
-static fastpair_status read_blocks(fastpair_column *column, progress *at, fastpair_error *error) {
-    const fp_footer *totals = &column->totals;
-    while (at->dict < totals->dictionaries || at->chunk < totals->chunks) {
-        int next_is_chunk = at->dict == totals->dictionaries ||
-                            (at->chunk < totals->chunks &&
-                             fp_footer_chunk(at->entries, totals, at->chunk).position <
-                                 fp_footer_dict(at->entries, at->dict).position);
+static fastpair_status read_dictionaries(fastpair_column *column, const uint8_t *entries,
+                                         fastpair_error *error) {
+    fp_table_budget budget = {0};
+    for (uint64_t i = 0; i < column->totals.dictionaries; i++) {
+        fp_dict_entry entry = fp_footer_dict(entries, i);
+        fp_column_dict *dictionary = &column->dictionaries[i];
+        fp_dict_block block = {column->image + entry.position, entry.block_bytes, entry.position,
+                               column->file.alignment};
         fastpair_status status =
-            next_is_chunk ? read_chunk(column, at, error) : read_dictionary(column, at, error);
+            fp_column_dict_open(&block, &column->settings, &budget, dictionary, error);
         if (status) return status;
+        if (dictionary->entry.block_bytes != entry.block_bytes)
+            return fp_fail(error, FASTPAIR_ERROR_CORRUPT, entry.position,
+                           "dictionary %" PRIu64 " (offset %" PRIu64
+                           "): the footer gives another size",
+                           i, entry.position);
+        dictionary->entry.tokens_in_use = entry.tokens_in_use;
+        column->code_bits[i] = dictionary->dict.code_bits;
     }
-    column->first_row[at->chunk] = at->rows;
-    column->first_byte[at->chunk] = at->bytes;
-    if (at->nulls != totals->nulls || at->codes != totals->codes)
-        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, column->size - FP_TRAILER,
-                       "footer: the chunks' null rows or codes do not add up to the totals");
     return FASTPAIR_OK;
+}
+
+/* Makes the tables. All counts are bounded by the image: a dictionary has 192 bytes of it, a chunk
+ * 384. */
+static fastpair_status make_tables(fastpair_column *column, fastpair_error *error) {
+    const fastpair_allocator *allocator = &column->settings.allocator;
+    const fp_footer *totals = &column->totals;
+    uint64_t pages = totals->chunks / FP_PAGE_CHUNKS + 1;
+    column->dictionaries =
+        fp_allocate_zero(allocator, totals->dictionaries, sizeof *column->dictionaries);
+    column->code_bits = fp_allocate(allocator, totals->dictionaries, sizeof *column->code_bits);
+    column->starts.row = fp_allocate(allocator, totals->chunks + 1, sizeof *column->starts.row);
+    column->starts.byte = fp_allocate(allocator, totals->chunks + 1, sizeof *column->starts.byte);
+    column->pages = fp_allocate_zero(allocator, pages, sizeof *column->pages);
+    if (column->dictionaries && column->code_bits && column->starts.row && column->starts.byte &&
+        column->pages)
+        return FASTPAIR_OK;
+    return fp_fail_memory(error, (totals->chunks + 1) * sizeof *column->starts.row);
 }
 
 static fastpair_status parse_image(fastpair_column *column, fastpair_error *error) {
@@ -131,30 +84,17 @@ static fastpair_status parse_image(fastpair_column *column, fastpair_error *erro
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, footer_at + 8,
                        "footer: it does not end where the trailer begins (offset %" PRIu64 ")",
                        footer_at + 8);
-    const uint8_t *entries = column->image + footer_at + FP_FOOTER_HEADER;
-    status = fp_footer_check_entries(entries, footer_at, &column->file, totals, error);
-    if (status) return status;
     if (!fp_all_zero(column->image + FP_FILE_HEADER,
                      fp_first_block(column->file.alignment) - FP_FILE_HEADER))
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, FP_FILE_HEADER,
                        "the bytes between the file header and the first block are not all zero");
-
-    /* All counts are bounded by the image now: a dictionary has 192 bytes of it, a chunk 384. */
-    const fastpair_allocator *allocator = &column->settings.allocator;
-    column->dictionaries =
-        fp_allocate_zero(allocator, totals->dictionaries, sizeof *column->dictionaries);
-    column->chunks = fp_allocate(allocator, totals->chunks, sizeof *column->chunks);
-    column->first_row = fp_allocate(allocator, totals->chunks + 1, sizeof *column->first_row);
-    column->first_byte = fp_allocate(allocator, totals->chunks + 1, sizeof *column->first_byte);
-    progress at = {.entries = entries, .budget = {.file_bytes = size}};
-    at.code_bits = fp_allocate(allocator, totals->dictionaries, sizeof *at.code_bits);
-    if (column->dictionaries && column->chunks && column->first_row && column->first_byte &&
-        at.code_bits)
-        status = read_blocks(column, &at, error);
-    else
-        status = fp_fail_memory(error, totals->chunks * sizeof *column->chunks);
-    fp_release(allocator, at.code_bits);
-    return status;
+    const uint8_t *entries = column->image + footer_at + FP_FOOTER_HEADER;
+    column->footer_position = footer_at;
+    status = make_tables(column, error);
+    if (!status)
+        status = fp_footer_check_entries(entries, footer_at, &column->file, totals, &column->starts,
+                                         error);
+    return status ? status : read_dictionaries(column, entries, error);
 }
 
 /* Makes the column; takes over the mapping, if there is one, even on failure. */
@@ -261,9 +201,8 @@ void fastpair_column_close(fastpair_column *column) {
     for (uint64_t i = 0; column->dictionaries && i < column->totals.dictionaries; i++)
         fp_column_dict_close(&column->dictionaries[i]);
     fp_release(&allocator, column->dictionaries);
-    fp_release(&allocator, column->chunks);
-    fp_release(&allocator, column->first_row);
-    fp_release(&allocator, column->first_byte);
+    fp_release(&allocator, column->code_bits);
+    fp_column_chunks_close(column);
     if (column->mapped_bytes) munmap((void *)(uintptr_t)column->image, column->mapped_bytes);
     fp_release(&allocator, column);
 }

@@ -1,10 +1,25 @@
-/* column.h - an open column: the image and everything parsed from it. It never changes once it is
- * open, but for tables that dictionaries build on first use, so threads share it. */
+/* column.h - an open column: the image and everything parsed from it. Opening reads the file header,
+ * the footer and the dictionaries. A chunk's header is read when the chunk is first used. What is
+ * kept never changes, but for headers and dictionary tables that are added on first use, so threads
+ * share it. */
 #ifndef FP_COLUMN_H
 #define FP_COLUMN_H
 
 #include "chunk_decode.h"
 #include "footer.h"
+
+/* Headers that were used are kept in pages of this many neighbours, each made when the first of them
+ * is used. So a column of a million chunks opens without a table of a million headers. */
+#define FP_PAGE_CHUNKS 16u
+
+typedef struct fp_chunk_page {
+    struct {
+        fp_chunk chunk;
+        uint32_t state; /* FP_CHUNK_ABSENT, then _COMING, then _KEPT: read atomically */
+    } entries[FP_PAGE_CHUNKS];
+} fp_chunk_page;
+
+enum { FP_CHUNK_ABSENT, FP_CHUNK_COMING, FP_CHUNK_KEPT };
 
 struct fastpair_column {
     fp_open_settings settings;
@@ -12,23 +27,63 @@ struct fastpair_column {
     uint64_t size;
     size_t mapped_bytes;
     fp_file_header file;
-    fp_footer totals;
+    fp_footer totals;             /* nulls and codes as the footer claims them */
+    uint64_t footer_position;     /* chunks end here */
     fp_column_dict *dictionaries; /* totals.dictionaries of them */
-    fp_chunk *chunks;             /* totals.chunks of them */
-    uint64_t *first_row;          /* of each chunk, and the row count after the last */
-    uint64_t *first_byte; /* decoded bytes before each chunk, and the total after the last */
+    uint32_t *code_bits;          /* of each dictionary */
+    fp_chunk_starts starts;
+    fp_chunk_page **pages; /* each NULL until first used, then for good: read atomically */
 };
 
 /* The chunk that holds a row (below the column's rows). */
 uint64_t fp_column_find_chunk(const fastpair_column *column, uint64_t row);
 
-/* A view of chunk `number`. */
-static inline fp_chunk_view fp_column_chunk(const fastpair_column *column, uint64_t number) {
-    const fp_chunk *chunk = &column->chunks[number];
+/* What the footer says of chunk `number`. */
+fp_chunk_entry fp_column_entry(const fastpair_column *column, uint64_t number);
+
+/* The header of a chunk if somebody has kept it, else NULL. */
+static inline const fp_chunk *fp_column_find_kept(const fastpair_column *column, uint64_t number) {
+    fp_chunk_page *page =
+        __atomic_load_n(&column->pages[number / FP_PAGE_CHUNKS], __ATOMIC_ACQUIRE);
+    uint64_t i = number % FP_PAGE_CHUNKS;
+    if (!page || __atomic_load_n(&page->entries[i].state, __ATOMIC_ACQUIRE) != FP_CHUNK_KEPT)
+        return NULL;
+    return &page->entries[i].chunk;
+}
+
+static inline fp_chunk_view fp_column_view(const fastpair_column *column, uint64_t number,
+                                           const fp_chunk *chunk) {
     return (fp_chunk_view){chunk, column->image + chunk->position,
                            chunk->coded ? &column->dictionaries[chunk->dictionary] : NULL, number,
                            0};
 }
+
+/* fp_column_chunk for a header that nobody has kept. */
+fastpair_status fp_column_read_chunk(const fastpair_column *column, uint64_t number,
+                                     fp_chunk_view *view, fastpair_error *error);
+
+/* A view of chunk `number`. Its header is parsed and checked on first use, and kept as long as the
+ * column: for calls that may come back to the chunk. CORRUPT if the header breaks a rule or
+ * contradicts the footer; OUT_OF_MEMORY if it cannot be kept. */
+static inline fastpair_status fp_column_chunk(const fastpair_column *column, uint64_t number,
+                                              fp_chunk_view *view, fastpair_error *error) {
+    const fp_chunk *chunk = fp_column_find_kept(column, number);
+    if (!chunk) return fp_column_read_chunk(column, number, view, error);
+    *view = fp_column_view(column, number, chunk);
+    return FASTPAIR_OK;
+}
+
+/* The same for calls that pass over many chunks: a header that nobody has kept is parsed into
+ * *room, to which the view then points. Needs no memory. */
+fastpair_status fp_column_pass_chunk(const fastpair_column *column, uint64_t number, fp_chunk *room,
+                                     fp_chunk_view *view, fastpair_error *error);
+
+/* CORRUPT if null rows and codes of all chunks are not those of the footer. */
+fastpair_status fp_column_check_totals(const fastpair_column *column, uint64_t nulls,
+                                       uint64_t codes, fastpair_error *error);
+
+/* Releases the headers that were kept. */
+void fp_column_chunks_close(fastpair_column *column);
 
 /* INVALID_ARGUMENT if rows first .. first + count are not all in the column. */
 fastpair_status fp_column_check_range(const fastpair_column *column, uint64_t first, uint64_t count,

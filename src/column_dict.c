@@ -13,6 +13,9 @@
 
 #include <inttypes.h>
 
+/* What a reader holds where the caller does not say. */
+#define DEFAULT_MEMORY (384ull << 20)
+
 fastpair_status fp_open_settings_resolve(const fastpair_open_options *options,
                                          fp_open_settings *settings, fastpair_error *error) {
     fastpair_open_options given;
@@ -32,6 +35,7 @@ fastpair_status fp_open_settings_resolve(const fastpair_open_options *options,
                        (int)given.cpu_level);
     settings->level = given.cpu_level == FASTPAIR_CPU_BEST ? best : given.cpu_level;
     settings->threads = given.threads ? given.threads : 1;
+    settings->memory_limit = given.memory_limit ? given.memory_limit : DEFAULT_MEMORY;
     return FASTPAIR_OK;
 }
 
@@ -56,12 +60,13 @@ static fastpair_status check_gaps(const fp_dict *dict, const fp_dict_block *bloc
 }
 
 static fastpair_status take_from_budget(fp_table_budget *budget, const fp_dict *dict,
-                                        uint64_t position, fastpair_error *error) {
+                                        const fp_dict_block *block, fastpair_error *error) {
+    uint64_t position = block->position;
     budget->taken += 18ull << dict->code_bits; /* a 16-byte cell and two lengths per code */
-    if (budget->taken <= table_limit(budget->file_bytes)) return FASTPAIR_OK;
+    if (budget->taken <= table_limit(position + fp_load64(block->bytes + 8))) return FASTPAIR_OK;
     return fp_fail(error, FASTPAIR_ERROR_LIMIT, position,
                    "dictionary at offset %" PRIu64
-                   ": too many wide, nearly empty dictionaries for a file of this size",
+                   ": too many wide, nearly empty dictionaries for so few bytes of file",
                    position);
 }
 
@@ -73,7 +78,7 @@ fastpair_status fp_column_dict_open(const fp_dict_block *block, const fp_open_se
     fastpair_status status = fp_dict_read(block, &settings->allocator, dict, error);
     if (status) return status;
     status = check_gaps(dict, block, error);
-    if (!status) status = take_from_budget(budget, dict, block->position, error);
+    if (!status) status = take_from_budget(budget, dict, block, error);
     if (!status && pthread_mutex_init(&dictionary->building, NULL))
         status = fp_fail_memory(error, sizeof dictionary->building);
     if (status) {
@@ -89,8 +94,7 @@ fastpair_status fp_column_dict_open(const fp_dict_block *block, const fp_open_se
 void fp_column_dict_close(fp_column_dict *dictionary) {
     if (!dictionary->settings) return;
     const fastpair_allocator *allocator = &dictionary->settings->allocator;
-    fp_decoder_close(dictionary->decoder, allocator);
-    fp_release(allocator, dictionary->length_of_code);
+    fp_column_dict_drop_tables(dictionary);
     fp_dict_close(&dictionary->dict, allocator);
     pthread_mutex_destroy(&dictionary->building);
     *dictionary = (fp_column_dict){0};
@@ -134,4 +138,18 @@ fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t
     }
     *lengths = made;
     return made ? FASTPAIR_OK : fp_fail_memory(error, 1ull << dictionary->dict.code_bits);
+}
+
+uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary) {
+    if (dictionary->decoder && dictionary->length_of_code) return 0;
+    /* A cell of 16 bytes and three lengths per code; small tables, and those of pairs. */
+    return (19ull << dictionary->dict.code_bits) + (64u << 10);
+}
+
+void fp_column_dict_drop_tables(fp_column_dict *dictionary) {
+    const fastpair_allocator *allocator = &dictionary->settings->allocator;
+    fp_decoder_close(dictionary->decoder, allocator);
+    fp_release(allocator, dictionary->length_of_code);
+    dictionary->decoder = NULL;
+    dictionary->length_of_code = NULL;
 }

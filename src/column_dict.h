@@ -13,6 +13,7 @@ typedef struct fp_open_settings {
     fastpair_allocator allocator;
     fastpair_cpu_level level; /* one that this CPU has, never FASTPAIR_CPU_BEST */
     uint32_t threads;         /* at least 1 */
+    uint64_t memory_limit;    /* of a reader */
 } fp_open_settings;
 
 fastpair_status fp_open_settings_resolve(const fastpair_open_options *options,
@@ -30,13 +31,14 @@ typedef struct fp_column_dict {
     uint8_t *length_of_code;          /* the same */
 } fp_column_dict;
 
-/* What all decoding tables of a file may take. A file of 200 bytes can ask for 1.1 MiB of them,
- * so a hostile file that holds many such dictionaries is refused. A dictionary that fills half
- * of its code width, as all do that a writer made, has at least one byte of file for 36 bytes
- * of tables. */
+/* What decoding tables may take. A file of 200 bytes can ask for 1.1 MiB of them, so a hostile file
+ * that holds many such dictionaries is refused. The tables of a dictionary and of all before it may
+ * take 64 bytes for each byte of file up to the dictionary's end, and 2 MiB. So whoever reads front
+ * to back and whoever opens the whole file refuse the same files. A dictionary that fills half of
+ * its code width, as all do that a writer made, has at least one byte of file for 36 bytes of
+ * tables. */
 typedef struct fp_table_budget {
-    uint64_t file_bytes; /* that are known to be there */
-    uint64_t taken;      /* by the dictionaries so far, whether or not their tables are built */
+    uint64_t taken; /* by the dictionaries so far, whether or not their tables are built */
 } fp_table_budget;
 
 /* Parses and checks a dictionary block. LIMIT if the budget does not allow its tables. `settings`
@@ -57,5 +59,12 @@ fastpair_status fp_column_dict_decoder(fp_column_dict *dictionary, const fp_deco
  * Built like the decoder. */
 fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t **lengths,
                                        fastpair_error *error);
+
+/* Upper bound on what tables that are not built yet will take, or 0 if all are there. */
+uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary);
+
+/* Releases the tables, which are built again on their next use. No other thread may use the
+ * dictionary meanwhile. */
+void fp_column_dict_drop_tables(fp_column_dict *dictionary);
 
 #endif

@@ -21,7 +21,8 @@ static fastpair_status compress_to(const fastpair_sink *sink, const fastpair_row
     fastpair_dictionary *model = NULL;
     fp_poll poll;
     fp_settings_poll(settings, column_bytes, &poll);
-    int is_small = column_bytes <= FP_SMALL_COLUMN && rows->rows < FP_WAITING_ROWS;
+    int is_small = column_bytes <= FP_SMALL_COLUMN && rows->rows < FP_WAITING_ROWS &&
+                   column_bytes < fp_cut_first_bytes(settings);
     int trains = !settings->dictionary && settings->choice.codec != FASTPAIR_CODEC_STORED &&
                  column_bytes && !(is_small && fp_tries_all(settings)); /* else the writer does */
     if (trains && (status = fp_auto_train(rows, settings, column_bytes, &model, error)))
@@ -57,11 +58,11 @@ static int append_and_grow(void *context, const void *data, size_t size) {
 fastpair_status fastpair_compress(const fastpair_rows *rows,
                                   const fastpair_compress_options *options, uint8_t **image,
                                   uint64_t *image_size, fastpair_error *error) {
+    if (image) *image = NULL;
+    if (image_size) *image_size = 0;
     if (!rows || !image || !image_size)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_compress: rows, image and image_size must not be NULL");
-    *image = NULL;
-    *image_size = 0;
     fp_settings settings;
     fastpair_status status = fp_settings_resolve(options, &settings, error);
     if (status) return status;
@@ -100,10 +101,10 @@ fastpair_status fastpair_compress_into(const fastpair_rows *rows,
                                        const fastpair_compress_options *options, uint8_t *buffer,
                                        uint64_t capacity, uint64_t *image_size,
                                        fastpair_error *error) {
+    if (image_size) *image_size = 0;
     if (!rows || !image_size || (!buffer && capacity))
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_compress_into: rows, buffer and image_size must not be NULL");
-    *image_size = 0;
     fp_settings settings;
     fastpair_status status = fp_settings_resolve(options, &settings, error);
     if (status) return status;

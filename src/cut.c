@@ -29,7 +29,7 @@ static uint64_t unit_bytes(const fp_settings *settings) {
     return bytes > settings->chunk_bytes ? bytes : settings->chunk_bytes;
 }
 
-static uint64_t first_bytes(const fp_settings *settings) {
+uint64_t fp_cut_first_bytes(const fp_settings *settings) {
     uint64_t sample = settings->sample_bytes, bytes = FIRST_BYTES, unit = unit_bytes(settings);
     if (settings->choice.codec == FASTPAIR_CODEC_AUTO) bytes = FIRST_BYTES_AUTO;
     if (!sample) sample = fp_sample_default(settings->choice.codec, settings->choice.code_bits);
@@ -49,7 +49,7 @@ void fp_cut_open(fp_cut *cut, const fp_settings *settings) {
     *cut = (fp_cut){.allocator = settings->allocator,
                     .rules = {.chunk_bytes = settings->chunk_bytes,
                               .unit_bytes = unit_bytes(settings),
-                              .first_bytes = first_bytes(settings),
+                              .first_bytes = fp_cut_first_bytes(settings),
                               .units = units_at_once(settings)}};
 }
 

@@ -58,6 +58,9 @@ typedef struct fp_cut_list {
     int is_whole;  /* and they are all of it */
 } fp_cut_list;
 
+/* How many bytes wait, unless there are FP_WAITING_ROWS rows before, until the first are listed. */
+uint64_t fp_cut_first_bytes(const fp_settings *settings);
+
 void fp_cut_open(fp_cut *cut, const fp_settings *settings);
 void fp_cut_close(fp_cut *cut);
 

@@ -42,10 +42,10 @@ static fastpair_status number_by_sample(fastpair_dictionary *model, const fp_sam
 fastpair_status fastpair_dictionary_train(const fastpair_rows *rows,
                                           const fastpair_compress_options *options,
                                           fastpair_dictionary **dictionary, fastpair_error *error) {
+    if (dictionary) *dictionary = NULL;
     if (!rows || !dictionary)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "rows and dictionary must not be NULL");
-    *dictionary = NULL;
     fp_settings settings;
     fastpair_status status = fp_settings_resolve(options, &settings, error);
     if (status) return status;
@@ -80,6 +80,7 @@ uint64_t fastpair_dictionary_export_size(const fastpair_dictionary *dictionary) 
 fastpair_status fastpair_dictionary_export_into(const fastpair_dictionary *dictionary,
                                                 uint8_t *buffer, uint64_t capacity, uint64_t *size,
                                                 fastpair_error *error) {
+    if (size) *size = 0;
     if (!dictionary || !size || (!buffer && capacity))
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "dictionary, size and buffer must not be NULL");
@@ -125,10 +126,10 @@ static fastpair_status tokens_from_dict(fastpair_dictionary *model, fastpair_err
 fastpair_status fastpair_dictionary_open(const uint8_t *data, uint64_t size,
                                          const fastpair_allocator *allocator,
                                          fastpair_dictionary **dictionary, fastpair_error *error) {
+    if (dictionary) *dictionary = NULL;
     if (!dictionary || (!data && size))
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "data and dictionary must not be NULL");
-    *dictionary = NULL;
     fastpair_allocator hooks;
     fastpair_status status = fp_allocator_resolve(allocator, &hooks, error);
     if (status) return status;

@@ -25,7 +25,7 @@ const char *fastpair_status_text(fastpair_status status) {
     case FASTPAIR_ERROR_UNSUPPORTED: return "unsupported version or feature";
     case FASTPAIR_ERROR_BUFFER_TOO_SMALL: return "buffer too small";
     case FASTPAIR_ERROR_IO: return "input or output failed";
-    case FASTPAIR_ERROR_LIMIT: return "beyond a limit of the format";
+    case FASTPAIR_ERROR_LIMIT: return "beyond a limit";
     case FASTPAIR_ERROR_CANCELLED: return "cancelled";
     }
     return "unknown status";

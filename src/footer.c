@@ -11,6 +11,9 @@
 #define LEAST_DICT_BLOCK  192u
 #define LEAST_CHUNK_BLOCK 384u
 
+/* Entries that are hashed and walked while they are in a cache. */
+#define HASH_PIECE (64u << 10)
+
 static const uint8_t zero[38];
 
 void fp_file_header_write(const fp_file_header *file, uint8_t *out) {
@@ -132,13 +135,27 @@ fp_chunk_entry fp_footer_chunk(const uint8_t *entries, const fp_footer *footer, 
                             fp_load64(entry + 24)};
 }
 
-fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t position,
-                                        const fp_file_header *file, const fp_footer *footer,
-                                        fastpair_error *error) {
+/* A walk over entries that may still be damaged: `hashed` bytes of them have been hashed. */
+typedef struct entry_walk {
+    const uint8_t *entries;
+    uint64_t size, hashed;
+    fp_hasher hasher;
+} entry_walk;
+
+/* Hashes entries up to some way past `at`, so that the walk finds them in a cache. */
+static void hash_up_to(entry_walk *walk, uint64_t at) {
+    while (walk->hashed < walk->size && walk->hashed <= at) {
+        uint64_t left = walk->size - walk->hashed, piece = left < HASH_PIECE ? left : HASH_PIECE;
+        fp_hasher_add(&walk->hasher, walk->entries + walk->hashed, piece);
+        walk->hashed += piece;
+    }
+}
+
+static fastpair_status walk_entries(entry_walk *walk, uint64_t position, const fp_file_header *file,
+                                    const fp_footer *footer, const fp_chunk_starts *starts,
+                                    fastpair_error *error) {
+    const uint8_t *entries = walk->entries;
     uint64_t begin = position + FP_FOOTER_HEADER, cursor = fp_first_block(file->alignment);
-    uint64_t size = fp_footer_size(footer->dictionaries, footer->chunks) - FP_FOOTER_HEADER;
-    REFUSE(footer->entries_checksum != fp_checksum(entries, size), begin,
-           "entries checksum mismatch: the file is damaged; restore it from a copy");
     uint64_t dict = 0, chunk = 0, rows = 0, decoded = 0;
     while (dict < footer->dictionaries || chunk < footer->chunks) {
         uint64_t where = begin + dict * FP_FOOTER_DICT_ENTRY, block_bytes;
@@ -153,12 +170,19 @@ fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t positio
             where =
                 begin + footer->dictionaries * FP_FOOTER_DICT_ENTRY + chunk * FP_FOOTER_CHUNK_ENTRY;
             REFUSE(chunk == footer->chunks, where, "blocks are not back to back");
-            fp_chunk_entry entry = fp_footer_chunk(entries, footer, chunk++);
+            hash_up_to(walk, where - begin);
+            fp_chunk_entry entry = fp_footer_chunk(entries, footer, chunk);
             REFUSE(entry.position != cursor, where, "blocks are not back to back");
             block_bytes = entry.block_bytes;
+            if (starts) starts->row[chunk] = rows, starts->byte[chunk] = decoded;
+            chunk++;
             REFUSE(entry.rows < 1 || entry.rows > FP_MAX_CHUNK_ROWS ||
                        entry.decoded_bytes > FP_MAX_CHUNK_BYTES,
                    where + 16, "a chunk is larger than chunks can be");
+            /* A code of one bit gives at most 16 bytes, and 256 rows have 16 bytes of directory. */
+            REFUSE(block_bytes < FP_CHUNK_HEADER || entry.decoded_bytes / 128 > block_bytes ||
+                       entry.rows / 16 > block_bytes,
+                   where + 8, "a chunk is smaller than its rows or bytes can be");
             /* Fewer than 2^55 chunks of below 2^28 rows could pass 2^64, but not in a file that
              * exists, as each chunk takes 384 bytes of it. Checked all the same. */
             REFUSE(__builtin_add_overflow(rows, entry.rows, &rows) ||
@@ -170,11 +194,28 @@ fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t positio
                where + 8, "a block does not fit between the one before and the footer");
         cursor += block_bytes;
     }
+    if (starts) starts->row[chunk] = rows, starts->byte[chunk] = decoded;
     REFUSE(cursor != position, position, "it does not begin where the last block ends");
     REFUSE(rows != footer->rows, position + 32, "the chunks' rows do not add up to the total");
     REFUSE(decoded != footer->decoded_bytes, position + 56,
            "the chunks' bytes do not add up to the total");
+    REFUSE(footer->nulls > rows, position + 40, "there are more null rows than rows");
+    REFUSE(footer->codes > decoded, position + 48, "there are more codes than decoded bytes");
     return FASTPAIR_OK;
+}
+
+fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t position,
+                                        const fp_file_header *file, const fp_footer *footer,
+                                        const fp_chunk_starts *starts, fastpair_error *error) {
+    entry_walk walk = {.entries = entries};
+    walk.size = fp_footer_size(footer->dictionaries, footer->chunks) - FP_FOOTER_HEADER;
+    fp_hasher_begin(&walk.hasher);
+    fastpair_status status = walk_entries(&walk, position, file, footer, starts, error);
+    hash_up_to(&walk, walk.size);
+    uint64_t begin = position + FP_FOOTER_HEADER;
+    REFUSE(footer->entries_checksum != (walk.size ? fp_hasher_end(&walk.hasher) : 0), begin,
+           "entries checksum mismatch: the file is damaged; restore it from a copy");
+    return status;
 }
 #undef REFUSE
 

@@ -69,12 +69,19 @@ void fp_footer_write(const fp_footer *footer, const fp_dict_entry *dictionaries,
 fastpair_status fp_footer_read(const uint8_t *header, uint64_t position, const fp_file_header *file,
                                fp_footer *footer, fastpair_error *error);
 
+/* Rows and decoded bytes before each chunk, and the totals after the last. */
+typedef struct fp_chunk_starts {
+    uint64_t *row;
+    uint64_t *byte;
+} fp_chunk_starts;
+
 /* Checks the entries (fp_footer_size - 112 bytes) of a footer that fp_footer_read accepted:
- * checksum, zero fields, blocks back to back from the first to the footer, sums. No block is
- * read. */
+ * checksum, zero fields, blocks back to back from the first to the footer, sums, and that no chunk
+ * claims more rows or bytes than a block of its size can hold. No block is read. Fills *starts,
+ * which has room for all chunks and the totals, unless it is NULL. */
 fastpair_status fp_footer_check_entries(const uint8_t *entries, uint64_t position,
                                         const fp_file_header *file, const fp_footer *footer,
-                                        fastpair_error *error);
+                                        const fp_chunk_starts *starts, fastpair_error *error);
 
 /* Entry i of entries in memory. */
 fp_dict_entry fp_footer_dict(const uint8_t *entries, uint64_t i);

@@ -85,4 +85,12 @@ static inline uint32_t fp_group_batches(uint32_t batch_codes) {
 /* XXH3-64, seed 0 (checksum.c). An empty section's hash is 0 by definition. */
 uint64_t fp_checksum(const void *data, uint64_t size);
 
+/* The same for data that comes in pieces; fp_hasher_end of no data is not 0. */
+typedef struct fp_hasher {
+    _Alignas(64) uint8_t state[576];
+} fp_hasher;
+void fp_hasher_begin(fp_hasher *hasher);
+void fp_hasher_add(fp_hasher *hasher, const void *data, uint64_t size);
+uint64_t fp_hasher_end(const fp_hasher *hasher);
+
 #endif

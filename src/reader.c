@@ -1,35 +1,61 @@
 /* reader.c - streaming decompression. In: a column file, front to back, from the caller's source.
- * Out: its rows, one chunk per call, in order.
+ * Out: its rows, in order, a chunk or a part of a large chunk per call.
  *
- * The calling thread reads blocks, up to one chunk per thread ahead; then they are checked and
- * decoded in parallel. Memory grows only as bytes really arrive, whatever sizes a header claims.
+ * The calling thread reads blocks, at least one chunk per thread where memory allows; then they are
+ * checked and decoded in parallel, by threads that live as long as the reader and start when there
+ * is work for them. Memory grows only as bytes really arrive, and never past the caller's limit.
  * Every chunk is validated, checksums included, before its rows are given, since nobody can go back
  * and do that later. Refuses what opening and validating refuse, a footer that does not repeat what
- * was read, and bytes after the trailer. */
+ * was read, bytes after the trailer, and chunks that cannot be held in memory. */
 #include "reader_private.h"
 
+#include "access.h"
 #include "options.h"
-#include "threads.h"
 
-/* Checks and decodes one chunk. Needs memory only for tables of a dictionary that is used first
- * here. */
-static void decode_slot(void *context, uint64_t i) {
-    fp_slot *s = (fp_slot *)context + i;
-    fp_chunk_view view = {&s->chunk, s->block.data, s->dictionary, s->number, 0};
-    s->status = fp_chunk_validate(&view, &s->error);
-    if (!s->status && s->chunk.coded) {
-        fp_batch_cache unused; /* no batch is cut */
-        fp_batch_cache_empty(&unused);
-        s->status = fp_chunk_decode_bytes(&view, 0, s->chunk.decoded_bytes, s->bytes.data, &unused,
-                                          &s->error);
+/* Most chunks in a round, for each thread and in all: small chunks are gathered. */
+#define CHUNKS_EACH 16u
+#define MOST_CHUNKS 1024u
+
+/* Checks a chunk that is given whole, and decodes the rows of a part. Needs memory only for tables
+ * of a dictionary that is used first here. */
+static void decode_part(void *context, uint64_t i) {
+    fp_part *part = (fp_part *)context + i;
+    const fp_chunk *chunk = &part->of->chunk;
+    fp_chunk_view view = fp_held_view(part->of);
+    if (part->rows == chunk->rows) part->status = fp_chunk_validate(&view, &part->error);
+    if (!part->status && chunk->coded) {
+        fp_batch_cache cache; /* of batches that the part's ends cut */
+        fp_batch_cache_empty(&cache);
+        part->status = fp_chunk_decode_bytes(&view, part->first_byte, part->end_byte,
+                                             part->bytes.data, &cache, &part->error);
     }
-    uint64_t starts[FP_LENGTH_BLOCK + 1];
-    for (uint64_t row = 0; row < s->chunk.rows && !s->status; row += FP_LENGTH_BLOCK) {
-        uint32_t rows;
-        s->status = fp_chunk_row_starts(&view, row / FP_LENGTH_BLOCK, starts, &rows, &s->error);
-        if (!s->status)
-            memcpy(s->offsets.data + row * sizeof *starts, starts, (rows + 1) * sizeof *starts);
+    uint64_t *offsets = (uint64_t *)(void *)part->offsets.data, end = part->first_row + part->rows;
+    for (uint64_t row = part->first_row; row < end && !part->status;) {
+        uint64_t starts[FP_LENGTH_BLOCK + 1];
+        uint32_t rows, skip = (uint32_t)(row % FP_LENGTH_BLOCK);
+        part->status =
+            fp_chunk_row_starts(&view, row / FP_LENGTH_BLOCK, starts, &rows, &part->error);
+        if (part->status) return;
+        uint64_t take = rows - skip < end - row ? rows - skip : end - row;
+        for (uint64_t k = 0; k <= take; k++)
+            offsets[row - part->first_row + k] = starts[skip + k] - part->first_byte;
+        row += take;
     }
+}
+
+static fastpair_status start_reading(fastpair_reader *reader, fastpair_error *error) {
+    const fastpair_allocator *allocator = &reader->settings.allocator;
+    fp_round *round = &reader->round;
+    uint32_t threads = reader->settings.threads, room = threads;
+    if (threads > 1)
+        room = threads > MOST_CHUNKS / CHUNKS_EACH ? MOST_CHUNKS : threads * CHUNKS_EACH;
+    round->chunks = fp_allocate_zero(allocator, room, sizeof *round->chunks);
+    round->parts = fp_allocate_zero(allocator, room, sizeof *round->parts);
+    if (!round->chunks || !round->parts) return fp_fail_memory(error, room * sizeof *round->parts);
+    round->room = room;
+    uint8_t header[FP_FILE_HEADER];
+    fastpair_status status = fp_reader_get(reader, header, sizeof header, "the file header", error);
+    return status ? status : fp_file_header_read(header, &reader->file, error);
 }
 
 fastpair_status fastpair_reader_open(const fastpair_source *source,
@@ -42,18 +68,20 @@ fastpair_status fastpair_reader_open(const fastpair_source *source,
     fp_open_settings settings;
     fastpair_status status = fp_open_settings_resolve(options, &settings, error);
     if (status) return status;
+    if (settings.memory_limit < sizeof(fastpair_reader))
+        return fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
+                       "memory_limit is less than a reader takes; allow more (--memory of the "
+                       "command)");
     fastpair_reader *opened = fp_allocate_zero(&settings.allocator, 1, sizeof *opened);
     if (!opened) return fp_fail_memory(error, sizeof *opened);
     opened->source = *source;
+    opened->meter.base = settings.allocator;
+    opened->meter.limit = settings.memory_limit;
+    atomic_init(&opened->meter.used, sizeof *opened);
     opened->settings = settings;
-    opened->slots.list =
-        fp_allocate_zero(&settings.allocator, settings.threads, sizeof *opened->slots.list);
-    uint8_t header[FP_FILE_HEADER];
-    if (!opened->slots.list)
-        status = fp_fail_memory(error, settings.threads * sizeof *opened->slots.list);
-    else
-        status = fp_reader_get(opened, header, sizeof header, "the file header", error);
-    if (!status) status = fp_file_header_read(header, &opened->file, error);
+    opened->settings.allocator = fp_meter_hooks(&opened->meter);
+    fp_pool_open(&opened->pool, settings.threads);
+    status = fp_reader_judge(opened, start_reading(opened, error), error);
     if (status) {
         fastpair_reader_close(opened);
         return status;
@@ -62,40 +90,73 @@ fastpair_status fastpair_reader_open(const fastpair_source *source,
     return FASTPAIR_OK;
 }
 
+/* Reads and decodes the next round, if there is one. What fails comes after the parts that are
+ * filled. */
+static void next_round(fastpair_reader *reader) {
+    fp_round *round = &reader->round;
+    fastpair_error *error = &reader->failure;
+    fastpair_status status = FASTPAIR_OK;
+    round->next = round->filled = 0;
+    atomic_store_explicit(&reader->meter.refused, 0, memory_order_relaxed);
+    if (!round->cutting) {
+        if (reader->at_footer) return;
+        status = fp_reader_read_ahead(reader, error);
+        if (round->cutting) {
+            fp_chunk_view view = fp_held_view(&round->chunks[0]);
+            if (!status) status = fp_chunk_validate(&view, error);
+        } else {
+            round->filled = round->held;
+        }
+    }
+    if (round->cutting && !status) status = fp_reader_cut(reader, error);
+    reader->failed = fp_reader_judge(reader, status, error);
+    uint64_t work = 0;
+    for (uint32_t i = 0; i < round->filled; i++)
+        work += fp_column_work(round->parts[i].end_byte - round->parts[i].first_byte,
+                               round->parts[i].rows);
+    fp_pool_run(&reader->pool, fp_threads_for(reader->settings.threads, work), round->filled,
+                decode_part, round->parts);
+}
+
+static void show_part(const fp_part *part, fastpair_rows *rows) {
+    const fp_chunk *chunk = &part->of->chunk;
+    const uint8_t *block = part->of->block.data;
+    rows->rows = part->rows;
+    rows->bytes = chunk->coded
+                      ? part->bytes.data
+                      : fp_chunk_section(chunk, block, FP_SECTION_CODES) + part->first_byte;
+    rows->offsets = part->offsets.data;
+    rows->offset_bits = 64;
+    if (!chunk->has_validity) return;
+    rows->validity = fp_chunk_section(chunk, block, FP_SECTION_VALIDITY) + part->first_row / 8;
+    rows->validity_bit_offset = part->first_row % 8;
+}
+
 fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *rows, int *at_end,
                                      fastpair_error *error) {
+    fastpair_rows none = {0};
+    if (at_end) *at_end = 0;
+    fastpair_status status =
+        rows ? fp_info_copy("rows", &none, sizeof none, rows, error) : FASTPAIR_OK;
+    if (status) return status;
     if (!reader || !rows || !at_end)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_reader_next: reader, rows and at_end must not be NULL");
-    *at_end = 0;
-    fastpair_rows none = {0};
-    fastpair_status status = fp_info_copy("rows", &none, sizeof none, rows, error);
-    if (status) return status;
-    if (reader->slots.next == reader->slots.filled && !reader->failed && !reader->at_footer) {
-        reader->slots.next = reader->slots.filled = 0;
-        reader->failed = fp_reader_read_ahead(reader, &reader->failure);
-        fp_parallel(reader->settings.threads, reader->slots.filled, decode_slot,
-                    reader->slots.list);
-    }
-    if (reader->slots.next == reader->slots.filled && !reader->failed && !reader->at_end)
-        reader->failed = fp_reader_read_end(reader, &reader->failure);
-    if (reader->slots.next < reader->slots.filled) {
-        fp_slot *s = &reader->slots.list[reader->slots.next];
-        if (!s->status) {
-            const uint8_t *block = s->block.data;
-            rows->rows = s->chunk.rows;
-            rows->bytes = s->chunk.coded ? s->bytes.data
-                                         : fp_chunk_section(&s->chunk, block, FP_SECTION_CODES);
-            rows->offsets = s->offsets.data;
-            rows->offset_bits = 64;
-            if (s->chunk.has_validity)
-                rows->validity = fp_chunk_section(&s->chunk, block, FP_SECTION_VALIDITY);
-            reader->slots.next++;
+    fp_round *round = &reader->round;
+    if (round->next == round->filled && !reader->failed) next_round(reader);
+    if (round->next == round->filled && !reader->failed && !reader->at_end)
+        reader->failed =
+            fp_reader_judge(reader, fp_reader_read_end(reader, &reader->failure), &reader->failure);
+    if (round->next < round->filled) {
+        fp_part *part = &round->parts[round->next];
+        if (!part->status) {
+            show_part(part, rows);
+            round->next++;
             return FASTPAIR_OK;
         }
-        reader->failed = s->status; /* stays, and so do all later chunks */
-        reader->failure = s->error;
-        reader->slots.next = reader->slots.filled;
+        reader->failure = part->error; /* stays, and so do all later chunks */
+        reader->failed = fp_reader_judge(reader, part->status, &reader->failure);
+        round->next = round->filled;
     }
     if (reader->failed) {
         if (error) *error = reader->failure;
@@ -108,32 +169,34 @@ fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *row
 fastpair_status fastpair_reader_get_framing(const fastpair_reader *reader, int *has_framing,
                                             uint8_t *separator, int *final_separator,
                                             fastpair_error *error) {
+    if (has_framing) *has_framing = 0;
+    if (separator) *separator = 0;
+    if (final_separator) *final_separator = 0;
     if (!reader || !has_framing || !separator || !final_separator)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_reader_get_framing: no argument but error may be NULL");
     *has_framing = reader->file.has_framing;
     if (!*has_framing) return FASTPAIR_OK;
     *separator = reader->file.separator;
-    *final_separator = reader->at_end ? reader->totals.final_separator : 1;
+    *final_separator = reader->at_end ? reader->seen.totals.final_separator : 1;
     return FASTPAIR_OK;
 }
 
 void fastpair_reader_close(fastpair_reader *reader) {
     if (!reader) return;
-    fastpair_allocator allocator = reader->settings.allocator;
-    for (uint64_t i = 0; i < reader->totals.dictionaries; i++) {
+    const fastpair_allocator *allocator = &reader->settings.allocator;
+    fastpair_allocator base = reader->meter.base;
+    fp_pool_close(&reader->pool);
+    for (uint64_t i = 0; i < reader->seen.totals.dictionaries; i++) {
         fp_column_dict_close(reader->dictionaries.list[i]);
-        fp_release(&allocator, reader->dictionaries.list[i]);
+        fp_release(allocator, reader->dictionaries.list[i]);
     }
-    fp_release(&allocator, reader->dictionaries.list);
-    fp_buffer_close(&reader->dictionaries.code_bits, &allocator);
-    fp_buffer_close(&reader->chunk_entries, &allocator);
-    fp_buffer_close(&reader->scratch, &allocator);
-    for (uint32_t i = 0; reader->slots.list && i < reader->settings.threads; i++) {
-        fp_buffer_close(&reader->slots.list[i].block, &allocator);
-        fp_buffer_close(&reader->slots.list[i].bytes, &allocator);
-        fp_buffer_close(&reader->slots.list[i].offsets, &allocator);
-    }
-    fp_release(&allocator, reader->slots.list);
-    fp_release(&allocator, reader);
+    fp_release(allocator, reader->dictionaries.list);
+    fp_buffer_close(&reader->dictionaries.code_bits, allocator);
+    fp_buffer_close(&reader->seen.chunk_entries, allocator);
+    fp_buffer_close(&reader->scratch, allocator);
+    fp_reader_release(reader, 0);
+    fp_release(allocator, reader->round.chunks);
+    fp_release(allocator, reader->round.parts);
+    fp_release(&base, reader);
 }

@@ -1,65 +1,140 @@
-/* reader_private.h - the streaming reader's state, shared by reader.c (calls, decoding) and
- * reader_blocks.c (bytes in). */
+/* reader_private.h - the streaming reader's state, shared by reader.c (calls, decoding),
+ * reader_blocks.c (bytes in) and reader_memory.c (what is held at once). */
 #ifndef FP_READER_PRIVATE_H
 #define FP_READER_PRIVATE_H
 
 #include "column.h"
+#include "threads.h"
 
 #define FP_BLOCK_START 16u /* kind, header size, block size */
 
-/* A chunk that has been read, and what it decodes to. Buffers are kept from chunk to chunk. */
-typedef struct fp_slot {
+/* Bytes read at once while a block grows. */
+#define FP_PIECE_BYTES (1u << 20)
+
+/* The caller's allocator with a limit on what it gives. Threads may share it. */
+typedef struct fp_meter {
+    fastpair_allocator base;
+    uint64_t limit;
+    _Atomic uint64_t used;
+    _Atomic int refused; /* something was refused for the limit */
+} fp_meter;
+
+/* A chunk that has been read. Buffers are kept from chunk to chunk. */
+typedef struct fp_held_chunk {
     fp_chunk chunk;
     uint64_t number;
     fp_column_dict *dictionary; /* NULL for a stored chunk */
     fp_buffer block;
-    fp_buffer bytes;   /* unused for a stored chunk, which is given as it is */
-    fp_buffer offsets; /* rows + 1 numbers of 64 bits */
+} fp_held_chunk;
+
+/* Rows that are given together: those of a chunk, or a part of them. */
+typedef struct fp_part {
+    const fp_held_chunk *of;
+    uint64_t first_row, rows;      /* within the chunk */
+    uint64_t first_byte, end_byte; /* the same rows in the chunk's decoded bytes */
+    fp_buffer bytes;               /* unused for a stored chunk, which is given as it is */
+    fp_buffer offsets;             /* rows + 1 numbers of 64 bits */
     fastpair_status status;
     fastpair_error error;
-} fp_slot;
+} fp_part;
 
-/* The dictionaries seen so far; fastpair_reader.totals counts them. */
+/* The dictionaries seen so far; fp_seen.totals counts them. */
 typedef struct fp_reader_dicts {
-    fp_column_dict **list; /* each in memory of its own, so that slots may point to it */
+    fp_column_dict **list; /* each in memory of its own, so that chunks may point to it */
     uint64_t capacity;
     fp_table_budget budget;
     fp_buffer code_bits; /* uint32_t of each */
 } fp_reader_dicts;
 
-/* Chunks that were read together, one per thread. */
-typedef struct fp_reader_slots {
-    fp_slot *list;         /* settings.threads of them */
-    uint32_t filled, next; /* list[next .. filled) are still to be given */
-} fp_reader_slots;
+/* Chunks that were read together, and their parts. A chunk that is too large for all its rows at
+ * once is alone, and is cut into one round of parts after the other. */
+typedef struct fp_round {
+    fp_held_chunk *chunks;
+    fp_part *parts;
+    uint32_t room;         /* of both lists */
+    uint32_t held;         /* chunks */
+    uint32_t filled, next; /* parts[next .. filled) are still to be given */
+    int pending;           /* the header of chunks[held] is read, but did not fit this round */
+    int cutting;           /* chunks[0] is given in parts; rows before next_row are cut */
+    uint64_t next_row;
+} fp_round;
+
+/* What was read so far, to be compared with the footer. */
+typedef struct fp_seen {
+    fp_buffer chunk_entries; /* fp_chunk_entry of each chunk */
+    fp_footer totals;
+} fp_seen;
 
 struct fastpair_reader {
     fastpair_source source;
-    fp_open_settings settings;
+    fp_open_settings settings; /* their allocator is the meter */
+    fp_meter meter;
+    fp_pool pool;
     fp_file_header file;
     uint64_t position; /* bytes read so far */
 
     fp_reader_dicts dictionaries;
-    fp_buffer chunk_entries; /* fp_chunk_entry of each chunk, to be compared with the footer */
-    fp_footer totals;        /* of what was read so far */
-    fp_buffer scratch;       /* dictionary blocks, footer entries */
+    fp_seen seen;
+    fp_buffer scratch; /* dictionary blocks, footer entries */
 
-    fp_reader_slots slots;
+    fp_round round;
     uint8_t start[FP_BLOCK_START]; /* of the footer, once it has been met */
     int at_footer, at_end;
-    fastpair_status failed; /* met after the filled slots; final once they are given */
+    fastpair_status failed; /* met after the filled parts; final once they are given */
     fastpair_error failure;
 };
+
+static inline fp_chunk_view fp_held_view(const fp_held_chunk *held) {
+    return (fp_chunk_view){&held->chunk, held->block.data, held->dictionary, held->number, 0};
+}
+
+/* ---------------------------------------------------------------- bytes (reader_blocks.c) */
 
 /* Reads exactly `size` bytes; `what` names what they belong to, in case the input ends there. */
 fastpair_status fp_reader_get(fastpair_reader *reader, uint8_t *into, uint64_t size,
                               const char *what, fastpair_error *error);
 
-/* Reads blocks until every slot has a chunk (`filled` counts them) or the footer begins
- * (at_footer). What was read before a failure stays. */
+/* Reads blocks until a round is full or the footer begins (at_footer). What was read before a
+ * failure stays: `held` chunks, each whole in parts[i] unless `cutting` is set. */
 fastpair_status fp_reader_read_ahead(fastpair_reader *reader, fastpair_error *error);
 
 /* Reads footer and trailer, compares them with what was read, and sets at_end. */
 fastpair_status fp_reader_read_end(fastpair_reader *reader, fastpair_error *error);
+
+/* ---------------------------------------------------------------- memory (reader_memory.c) */
+
+/* The meter as an allocator. */
+fastpair_allocator fp_meter_hooks(fp_meter *meter);
+
+/* What a chunk whose header is read needs. */
+typedef enum fp_fit { FP_FITS_WHOLE, FP_FITS_IN_PARTS, FP_FITS_LATER, FP_FITS_NEVER } fp_fit;
+
+/* Whether chunks[held] can be read beside what is held. Frees what is not needed, where that
+ * helps. */
+fp_fit fp_reader_fit(fastpair_reader *reader);
+
+/* Whether the round has room for one more block, of whatever kind. */
+int fp_reader_may_go_on(const fastpair_reader *reader);
+
+/* Frees what is not needed if less than `bytes` is left. */
+void fp_reader_make_room(fastpair_reader *reader, uint64_t bytes);
+
+/* Frees the buffers of chunks and parts from number `first` on. */
+void fp_reader_release(fastpair_reader *reader, uint32_t first);
+
+/* Empties a buffer and makes it hold `size` bytes; what it held is released first. */
+fastpair_status fp_reader_room(fastpair_reader *reader, fp_buffer *buffer, uint64_t size,
+                               fastpair_error *error);
+
+/* Gives a part its rows and its memory. */
+fastpair_status fp_part_open(fastpair_reader *reader, fp_part *part, fastpair_error *error);
+
+/* Cuts the next rows of chunks[0], which is valid, into parts; clears `cutting` once none are left.
+ * LIMIT if a row does not fit. */
+fastpair_status fp_reader_cut(fastpair_reader *reader, fastpair_error *error);
+
+/* OUT_OF_MEMORY becomes LIMIT if it was the limit that refused. */
+fastpair_status fp_reader_judge(fastpair_reader *reader, fastpair_status status,
+                                fastpair_error *error);
 
 #endif

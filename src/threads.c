@@ -1,38 +1,119 @@
 /* threads.c - a parallel for. In: a task and a count. Out: every task done, or the first failure.
- * Threads live for one call: a library should leave no threads running, and starting one costs less
- * than decoding 100 KB. Refuses nothing: without threads the caller's own does all. */
+ *
+ * Threads live as long as a call or, in a pool, as long as the object that owns it: a library leaves
+ * no threads running. The trick: a run does not wait for threads that have not woken up when its
+ * last task is taken, so a run that is done early costs one wake-up, not the slowest. Refuses
+ * nothing: without threads the caller's own does all. */
 #include "threads.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include <signal.h>
 
-typedef struct parallel_work {
-    _Atomic uint64_t next;
-    uint64_t count;
-    void (*task)(void *context, uint64_t i);
-    void *context;
-} parallel_work;
-
-static void *take_tasks(void *argument) {
-    parallel_work *work = argument;
+static void take_tasks(fp_pool *pool) {
     for (;;) {
-        uint64_t i = atomic_fetch_add_explicit(&work->next, 1, memory_order_relaxed);
-        if (i >= work->count) return NULL;
-        work->task(work->context, i);
+        uint64_t i = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
+        if (i >= pool->count) return;
+        pool->task(pool->context, i);
     }
+}
+
+static void *serve(void *argument) {
+    fp_pool *pool = argument;
+    uint64_t seen = 0;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        while (!pool->closing && (pool->run == seen || !pool->wanted))
+            pthread_cond_wait(&pool->begun, &pool->lock);
+        if (pool->closing) break;
+        seen = pool->run;
+        pool->wanted--;
+        pool->busy++;
+        pthread_mutex_unlock(&pool->lock);
+        take_tasks(pool);
+        pthread_mutex_lock(&pool->lock);
+        if (--pool->busy == 0) pthread_cond_signal(&pool->ended);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+void fp_pool_open(fp_pool *pool, uint32_t threads) {
+    pool->threads = threads < 1 ? 1 : threads > FP_MAX_THREADS ? FP_MAX_THREADS : threads;
+    pool->started = pool->wanted = pool->busy = 0;
+    pool->run = 0;
+    pool->closing = 0;
+    if (pool->threads == 1 || pthread_mutex_init(&pool->lock, NULL)) {
+        pool->threads = 1;
+        return;
+    }
+    if (pthread_cond_init(&pool->begun, NULL)) {
+        pthread_mutex_destroy(&pool->lock);
+        pool->threads = 1;
+    } else if (pthread_cond_init(&pool->ended, NULL)) {
+        pthread_cond_destroy(&pool->begun);
+        pthread_mutex_destroy(&pool->lock);
+        pool->threads = 1;
+    }
+}
+
+/* Starts threads until there are `others`. Signals that are sent to the process are for the
+ * caller's threads; faults are raised in the thread that makes them and must not be blocked. */
+static void start_threads(fp_pool *pool, uint32_t others) {
+    if (pool->started >= others) return;
+    static const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&blocked, faults[i]);
+    int masked = pthread_sigmask(SIG_BLOCK, &blocked, &before) == 0;
+    while (pool->started < others &&
+           pthread_create(&pool->others[pool->started], NULL, serve, pool) == 0)
+        pool->started++;
+    if (masked) pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void fp_pool_run(fp_pool *pool, uint32_t threads, uint64_t count,
+                 void (*task)(void *context, uint64_t i), void *context) {
+    if (threads > pool->threads) threads = pool->threads;
+    if (threads > count) threads = (uint32_t)count;
+    if (threads <= 1) {
+        for (uint64_t i = 0; i < count; i++) task(context, i);
+        return;
+    }
+    pthread_mutex_lock(&pool->lock);
+    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
+    pool->count = count;
+    pool->task = task;
+    pool->context = context;
+    pool->run++;
+    pool->wanted = threads - 1;
+    pthread_cond_broadcast(&pool->begun);
+    pthread_mutex_unlock(&pool->lock);
+    start_threads(pool, threads - 1);
+    take_tasks(pool);
+    pthread_mutex_lock(&pool->lock);
+    pool->wanted = 0;
+    while (pool->busy) pthread_cond_wait(&pool->ended, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void fp_pool_close(fp_pool *pool) {
+    if (pool->threads <= 1) return;
+    pthread_mutex_lock(&pool->lock);
+    pool->closing = 1;
+    pthread_cond_broadcast(&pool->begun);
+    pthread_mutex_unlock(&pool->lock);
+    for (uint32_t i = 0; i < pool->started; i++) pthread_join(pool->others[i], NULL);
+    pthread_cond_destroy(&pool->ended);
+    pthread_cond_destroy(&pool->begun);
+    pthread_mutex_destroy(&pool->lock);
+    pool->threads = 1;
 }
 
 void fp_parallel(uint32_t threads, uint64_t count, void (*task)(void *context, uint64_t i),
                  void *context) {
-    parallel_work work = {.count = count, .task = task, .context = context};
-    if (threads > count) threads = (uint32_t)count;
-    if (threads > FP_MAX_THREADS) threads = FP_MAX_THREADS;
-    pthread_t others[FP_MAX_THREADS];
-    uint32_t started = 0;
-    while (started + 1 < threads && pthread_create(&others[started], NULL, take_tasks, &work) == 0)
-        started++;
-    take_tasks(&work);
-    for (uint32_t i = 0; i < started; i++) pthread_join(others[i], NULL);
+    fp_pool pool; /* some KiB that only started threads write to */
+    fp_pool_open(&pool, threads < count ? threads : (uint32_t)count);
+    fp_pool_run(&pool, threads, count, task, context);
+    fp_pool_close(&pool);
 }
 
 /* ---------------------------------------------------------------- tasks that may fail */

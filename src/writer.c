@@ -46,8 +46,6 @@ fastpair_status fp_writer_open(const fastpair_sink *sink, const fp_settings *set
     writer->column_bytes = column_bytes;
     writer->trained = model != NULL;
     fp_cut_open(&writer->cut, settings);
-    if (column_bytes <= FP_SMALL_COLUMN && writer->cut.rules.first_bytes <= column_bytes)
-        writer->cut.rules.first_bytes = column_bytes + 1; /* so that all of it waits */
     fp_file_out_open(&writer->file, sink, settings->alignment, &settings->allocator);
     fastpair_status status =
         fp_regime_open(model, &settings->allocator, &writer->regimes.present, error);
@@ -62,10 +60,10 @@ fastpair_status fp_writer_open(const fastpair_sink *sink, const fp_settings *set
 fastpair_status fastpair_writer_open(const fastpair_sink *sink,
                                      const fastpair_compress_options *options,
                                      fastpair_writer **writer, fastpair_error *error) {
+    if (writer) *writer = NULL;
     if (!sink || !sink->write || !writer)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "sink, its write function and writer must not be NULL");
-    *writer = NULL;
     fp_settings settings;
     fastpair_status status = fp_settings_resolve(options, &settings, error);
     return status ? status : fp_writer_open(sink, &settings, 0, NULL, writer, error);

@@ -10,8 +10,8 @@ fastpair_status fp_writer_open(const fastpair_sink *sink, const fp_settings *set
                                uint64_t column_bytes, fastpair_dictionary *model,
                                fastpair_writer **writer, fastpair_error *error);
 
-/* A column of at most so many bytes, and less than FP_WAITING_ROWS rows, is small: all of it waits,
- * and it is compressed as a whole, so that things can be tried. */
+/* A column of at most so many bytes, all of which waits in the cut before the first chunk is
+ * listed, is small: it is compressed as a whole, so that things can be tried. */
 #define FP_SMALL_COLUMN (4u << 20)
 
 /* Whether every codec is tried on a small column. */

@@ -1,6 +1,7 @@
 /* job.c - opening a job. In: open columns. Out: every plan, size and place, computed on the host
  * from headers, dictionaries and sidecars. Dictionaries that several columns share are laid out
- * once. Refuses nothing that opened as a column, but for counts that no launch can hold. */
+ * once. Refuses columns with a chunk header that breaks a rule, and counts that no launch can
+ * hold. */
 #include "layout.h"
 
 #include "options.h"
@@ -83,12 +84,14 @@ static fp_job_source source_of(const fp_chunk *chunk, const uint8_t *block, uint
     return source;
 }
 
-static fp_job_chunk describe(const fastpair_column *column, uint64_t number, uint64_t image) {
-    const fp_chunk *chunk = &column->chunks[number];
+static fp_job_chunk describe(const fastpair_column *column, const fp_chunk_view *view,
+                             uint64_t image) {
+    const fp_chunk *chunk = view->chunk;
+    uint64_t number = view->number;
     fp_job_chunk described = {
         .lengths_bytes = chunk->sections[FP_SECTION_LENGTHS].size,
-        .first_row = column->first_row[number],
-        .first_byte = column->first_byte[number],
+        .first_row = column->starts.row[number],
+        .first_byte = column->starts.byte[number],
         .rows = (uint32_t)chunk->rows,
         .codes = chunk->coded ? (uint32_t)chunk->codes : 0,
         .decoded_bytes = (uint32_t)chunk->decoded_bytes,
@@ -103,28 +106,38 @@ static fp_job_chunk describe(const fastpair_column *column, uint64_t number, uin
     return described;
 }
 
-/* Lists columns, chunks and distinct dictionaries. */
-static void collect(fastpair_gpu_job *job, const fastpair_column *const *columns,
-                    const uint64_t *device_images, dict_index *index) {
-    const fp_column_dict *dict = NULL;
-    uint32_t number = 0;
-    uint64_t next = 0;
-    for (uint64_t c = 0; c < job->column_count; c++) {
-        const fastpair_column *column = columns[c];
-        job->columns[c] = (fp_job_column){next, column->totals.chunks, column->totals.rows,
-                                          column->totals.nulls, column->totals.decoded_bytes};
-        for (uint64_t i = 0; i < column->totals.chunks; i++, next++) {
-            const fp_chunk *chunk = &column->chunks[i];
-            job->chunks[next] = describe(column, i, device_images ? device_images[c] : 0);
-            job->chunks[next].column = (uint32_t)c;
-            job->sources[next] = source_of(chunk, column->image + chunk->position, job->outputs);
-            if (!chunk->coded) continue;
-            /* Chunk after chunk has the same dictionary: what is known need not be looked up. */
-            if (dict != &column->dictionaries[chunk->dictionary])
-                number = dict_number(job, index, dict = &column->dictionaries[chunk->dictionary]);
-            job->chunks[next].dict = number;
-        }
+/* Where listing has got to: the next chunk of the job, and the dictionary of the chunk before. */
+typedef struct collection {
+    dict_index index;
+    uint64_t next;
+    const fp_column_dict *dict;
+    uint32_t number; /* of `dict` in the job */
+} collection;
+
+/* Lists the chunks of one column, with their headers, and the distinct dictionaries. */
+static fastpair_status collect_column(fastpair_gpu_job *job, const fastpair_column *column,
+                                      uint64_t number, uint64_t image, collection *at,
+                                      fastpair_error *error) {
+    const fp_footer *totals = &column->totals;
+    uint64_t nulls = 0, codes = 0;
+    job->columns[number] = (fp_job_column){at->next, totals->chunks, totals->rows, totals->nulls,
+                                           totals->decoded_bytes};
+    for (uint64_t i = 0; i < totals->chunks; i++, at->next++) {
+        fp_chunk_view view;
+        fastpair_status status = fp_column_chunk(column, i, &view, error);
+        if (status) return status;
+        nulls += view.chunk->nulls;
+        codes += view.chunk->codes;
+        job->chunks[at->next] = describe(column, &view, image);
+        job->chunks[at->next].column = (uint32_t)number;
+        job->sources[at->next] = source_of(view.chunk, view.block, job->outputs);
+        if (!view.dictionary) continue;
+        /* Chunk after chunk has the same dictionary: what is known need not be looked up. */
+        if (at->dict != view.dictionary)
+            at->number = dict_number(job, &at->index, at->dict = view.dictionary);
+        job->chunks[at->next].dict = at->number;
     }
+    return fp_column_check_totals(column, nulls, codes, error);
 }
 
 /* Sorts the coded chunks by dictionary: counts, then places. */
@@ -211,12 +224,17 @@ static fastpair_status prepare(fastpair_gpu_job *job, const fastpair_column *con
                        options->kernel);
     fastpair_status status = allocate(job, dicts, error);
     if (status) return status;
-    dict_index index = {.mask = 1};
-    while (index.mask < 2 * dicts) index.mask = 2 * index.mask + 1;
-    index.entries = fp_allocate_zero(&job->gpu->allocator, index.mask + 1, sizeof *index.entries);
-    if (!index.entries) return fp_fail_memory(error, (index.mask + 1) * sizeof *index.entries);
-    collect(job, columns, options->device_images, &index);
-    fp_release(&job->gpu->allocator, index.entries);
+    collection at = {.index = {.mask = 1}};
+    dict_index *index = &at.index;
+    while (index->mask < 2 * dicts) index->mask = 2 * index->mask + 1;
+    index->entries =
+        fp_allocate_zero(&job->gpu->allocator, index->mask + 1, sizeof *index->entries);
+    if (!index->entries) return fp_fail_memory(error, (index->mask + 1) * sizeof *index->entries);
+    for (uint64_t c = 0; c < job->column_count && !status; c++)
+        status = collect_column(job, columns[c], c,
+                                options->device_images ? options->device_images[c] : 0, &at, error);
+    fp_release(&job->gpu->allocator, index->entries);
+    if (status) return status;
     list_chunks(job);
     if ((status = plan_dicts(job, &request, error))) return status;
     fp_layout_place(job, request.regenerate);

@@ -14,10 +14,29 @@ static void must_stay_small(const char *what, const uint8_t *data, uint64_t size
     fastpair_column *column = NULL;
     fastpair_error error;
     fastpair_status status = fastpair_column_open(data, size, &options, &column, &error);
+    if (!status) { /* opening does not look at chunks; whatever does finds the lie */
+        fastpair_column_info info = {.struct_size = sizeof info};
+        uint64_t bytes = 1;
+        CHECK_EQ(fastpair_column_get_info(column, &info, &error), FASTPAIR_ERROR_CORRUPT);
+        CHECK(info.struct_size == sizeof info && info.rows == 0 && error.position < size);
+        CHECK_EQ(fastpair_column_rows_size(column, 0, 1, &bytes, &error), FASTPAIR_ERROR_CORRUPT);
+        CHECK(bytes == 0 && error.position < size);
+        status = fastpair_column_validate(column, &error);
+        CHECK(status == FASTPAIR_ERROR_CORRUPT && error.position < size);
+        fastpair_column_close(column);
+    }
     CHECK(status != FASTPAIR_OK && status != FASTPAIR_ERROR_OUT_OF_MEMORY);
     CHECK(memory.peak_bytes <= 64 * size + 1300000);
     memory.peak_bytes = 0;
-    CHECK(!probe_reader(data, size, NULL, &options.allocator));
+    verify_source from = {data, size, 0, 0};
+    fastpair_source source = {verify_read, &from};
+    fastpair_reader *reader = NULL;
+    fastpair_rows rows = {.struct_size = sizeof rows};
+    int at_end = 0;
+    status = reader_open_with(2, &source, &options, &reader, &error);
+    while (!status && !at_end) status = fastpair_reader_next(reader, &rows, &at_end, &error);
+    CHECK(status == FASTPAIR_ERROR_CORRUPT || status == FASTPAIR_ERROR_LIMIT);
+    fastpair_reader_close(reader);
     CHECK(memory.peak_bytes <= 4u << 20);
     if (memory.peak_bytes > 4u << 20)
         fprintf(stderr, "  ^ the reader took %llu\n", (unsigned long long)memory.peak_bytes);
@@ -161,6 +180,45 @@ static void many_wide_dictionaries(void) {
     free(f.file.data);
 }
 
+/* The limit on dictionaries counts the file up to each of them, so it does not matter who reads: a
+ * large chunk before them pays for them, one after them does not. */
+static void one_limit_for_all(void) {
+    static uint8_t text[400000];
+    for (int after = 0; after < 2; after++) {
+        uint32_t length = sizeof text;
+        forge f;
+        forge_begin(&f, 64, 0, 0);
+        forge_chunk c = forge_stored_chunk(text, sizeof text, &(forge_rows){&length, NULL, 1});
+        if (!after) forge_add_chunk(&f, &c);
+        for (int i = 0; i < 20; i++) {
+            forge_dictionary d = {
+                .codec = 1, .bits = 16, .longest = 16, .slots = 65536, .tokens = 1, .runs = 1};
+            forge_append(&d.section, NULL, 8)[6] = 1;
+            forge_append(&d.section, "x", 1);
+            forge_add_dictionary(&f, &d);
+        }
+        if (after) forge_add_chunk(&f, &c);
+        forge_finish(&f);
+        fastpair_column *column = NULL;
+        fastpair_error opening = {.message = ""}, reading = {.message = ""};
+        fastpair_status expected = after ? FASTPAIR_ERROR_LIMIT : FASTPAIR_OK;
+        CHECK_EQ(fastpair_column_open(f.file.data, f.file.size, NULL, &column, &opening), expected);
+        if (column) CHECK_EQ(fastpair_column_validate(column, NULL), FASTPAIR_OK);
+        fastpair_column_close(column);
+        verify_source from = {f.file.data, f.file.size, 0, 0};
+        fastpair_source source = {verify_read, &from};
+        fastpair_reader *reader = NULL;
+        fastpair_rows rows = {.struct_size = sizeof rows};
+        int at_end = 0;
+        fastpair_status status = reader_open_with(1, &source, NULL, &reader, &reading);
+        while (!status && !at_end) status = fastpair_reader_next(reader, &rows, &at_end, &reading);
+        CHECK_EQ(status, expected);
+        CHECK(!strcmp(opening.message, reading.message) && opening.position == reading.position);
+        fastpair_reader_close(reader);
+        free(f.file.data);
+    }
+}
+
 /* Chunks of no rows and of 2^28 + 256 empty rows, right but for that. */
 static void row_limits(uint64_t *random) {
     for (int many = 0; many < 2; many++) {
@@ -192,6 +250,7 @@ int main(void) {
     footer_claims();
     block_claims();
     many_wide_dictionaries();
+    one_limit_for_all();
     row_limits(&random);
     return check_done();
 }

@@ -44,14 +44,16 @@ static device_section section_of(const device_column *d, const fp_chunk *chunk, 
 }
 
 static void describe_chunk(device_column *d, uint32_t number) {
-    const fp_chunk *chunk = &d->column->chunks[number];
+    fp_chunk_view view;
+    if (fp_column_chunk(d->column, number, &view, NULL)) abort();
+    const fp_chunk *chunk = view.chunk;
     d->chunks[number] =
         (device_column_chunk){.codes = section_of(d, chunk, FP_SECTION_CODES),
                               .sidecar = section_of(d, chunk, FP_SECTION_SIDECAR),
                               .lengths = section_of(d, chunk, FP_SECTION_LENGTHS),
                               .validity = section_of(d, chunk, FP_SECTION_VALIDITY),
-                              .first_row = d->column->first_row[number],
-                              .first_byte = d->column->first_byte[number],
+                              .first_row = d->column->starts.row[number],
+                              .first_byte = d->column->starts.byte[number],
                               .rows = (uint32_t)chunk->rows,
                               .code_count = chunk->coded ? (uint32_t)chunk->codes : 0,
                               .decoded_bytes = (uint32_t)chunk->decoded_bytes,
@@ -90,6 +92,9 @@ fastpair_status device_column_open(device_column *d, const uint8_t *image, uint6
     fastpair_status status = fastpair_column_open(d->image, image_bytes, NULL, &d->column, error);
     if (!status && (d->column->totals.decoded_bytes > most || d->column->totals.rows > most))
         status = FASTPAIR_ERROR_LIMIT;
+    fp_chunk_view view; /* headers must be good, as for a job */
+    for (uint64_t i = 0; !status && i < d->column->totals.chunks; i++)
+        status = fp_column_chunk(d->column, i, &view, error);
     if (status) {
         device_column_close(d);
         return status;

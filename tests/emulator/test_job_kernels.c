@@ -41,7 +41,7 @@ static void test_staged_kernels(void) {
 /* The most bytes in so many codes of a column's only chunk, from a multiple of them on, by its
  * sidecar. */
 static uint64_t largest_batch(const fastpair_column *column, uint32_t codes) {
-    const fp_chunk *chunk = &column->chunks[0];
+    const fp_chunk *chunk = chunk_of(column, 0);
     const uint8_t *sidecar =
         fp_chunk_section(chunk, column->image + chunk->position, FP_SECTION_SIDECAR);
     uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes),
@@ -171,7 +171,7 @@ static void test_lying_sidecar(void) {
         CHECK_EQ(fastpair_column_decode(columns.column[0], 0, columns.column[0]->totals.rows, &host,
                                         NULL),
                  FASTPAIR_OK);
-        const fp_chunk *chunk = &columns.column[0]->chunks[0];
+        const fp_chunk *chunk = chunk_of(columns.column[0], 0);
         uint8_t *sidecar =
             columns.file[0].data + chunk->position + chunk->sections[FP_SECTION_SIDECAR].offset;
         uint64_t sidecar_bytes = chunk->sections[FP_SECTION_SIDECAR].size;

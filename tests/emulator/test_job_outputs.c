@@ -155,7 +155,7 @@ static void test_sizes(void) {
     forge_finish(&f);
     free(classes);
     add_image(&columns, f.file);
-    const fp_section *sections = columns.column[0]->chunks[0].sections;
+    const fp_section *sections = chunk_of(columns.column[0], 0)->sections;
     fastpair_gpu_job *none = open_for(0, NULL), *rows = open_for(FASTPAIR_GPU_OFFSETS, NULL);
     fastpair_gpu_job *all = open_for(ALL_OUTPUTS, NULL);
     uint64_t more = rows->sizes.all - none->sizes.all, most = all->sizes.all - rows->sizes.all;
@@ -216,8 +216,8 @@ static void check_status(const char *kernel, int one_status) {
     fake_allocate(job, one_status);
     for (uint64_t c = 0; c < 5; c++) {
         uint64_t chunk = draw((uint32_t)columns.column[c]->totals.chunks);
-        if (draw(2) || !columns.column[c]->chunks[chunk].coded) continue;
-        any |= expected[c] = spoil(c, &columns.column[c]->chunks[chunk]);
+        if (draw(2) || !chunk_of(columns.column[c], chunk)->coded) continue;
+        any |= expected[c] = spoil(c, chunk_of(columns.column[c], chunk));
     }
     decode(job, draw(2) ? UINT64_MAX : 0);
     for (uint64_t c = 0; c < 5; c++) {
@@ -241,7 +241,7 @@ static void test_no_status(void) {
     for (uint64_t i = 0; i < 3; i++) add_classes(&columns, 12, 16, 0, 20, 4, 900, 256, 0);
     fastpair_gpu_job *job = open_job(&columns, NULL, 0);
     fake_allocate(job, 0);
-    spoil(1, &columns.column[1]->chunks[0]);
+    spoil(1, chunk_of(columns.column[1], 0));
     uint64_t word = fake.outputs[1].status;
     fake.outputs[1].status = 0;
     decode(job, UINT64_MAX);

@@ -134,7 +134,7 @@ static void check_same_twice(const written *w) {
 /* Every kernel that takes the column's dictionary; returns how many there are. */
 static uint32_t check_column(const fastpair_column *column) {
     const fp_dict *dict = &column->dictionaries[0].dict;
-    fp_shape_chunk chunk = {&column->chunks[0], column->image + column->chunks[0].position};
+    fp_shape_chunk chunk = {chunk_of(column, 0), column->image + chunk_of(column, 0)->position};
     uint32_t listed = 0, kernels = 0;
     fp_shape shape = fp_shape_make(dict, &chunk, &listed, 1, 1);
     token *tokens = tokens_of(dict);

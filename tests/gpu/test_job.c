@@ -227,7 +227,7 @@ static void test_refusals(uint64_t *random) {
     CHECK_EQ(fastpair_gpu_job_open(gpu, c.of, 2, &later.options, &job, NULL), FASTPAIR_OK);
     CHECK(job->chunks[0].on_device && !job->chunks[2].on_device);
     CHECK_EQ(job->chunks[0].sections[FP_SECTION_CODES],
-             4096 + c.of[0]->chunks[0].position + c.of[0]->chunks[0].sections[0].offset);
+             4096 + chunk_of(c.of[0], 0)->position + chunk_of(c.of[0], 0)->sections[0].offset);
     fastpair_gpu_job_close(job);
     later.more = 1;
     CHECK_EQ(fastpair_gpu_job_open(gpu, c.of, 2, &later.options, &job, NULL),

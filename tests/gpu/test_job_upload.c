@@ -48,7 +48,7 @@ static void test_bytes(uint64_t *random) {
     for (int r = 0; r < 2; r++) {
         columns c = {0};
         add_chunks(&c, &twelve_bits, &recipes[r], 1, random);
-        const fp_section *sections = c.of[0]->chunks[0].sections;
+        const fp_section *sections = chunk_of(c.of[0], 0)->sections;
         const fp_section *data = &sections[r ? FP_SECTION_CODES : FP_SECTION_SIDECAR];
         uint64_t lengths = sections[FP_SECTION_LENGTHS].size;
         uint64_t validity = sections[FP_SECTION_VALIDITY].size, bytes[4];

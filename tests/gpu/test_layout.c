@@ -156,7 +156,7 @@ static void test_neighbours(uint64_t *random) {
     close_columns(&c);
     /* Row lengths and validity bits that nobody wants make the gap too large. */
     add_chunks(&c, &dict, (chunk_recipe[]){small, many_rows, small}, 3, random);
-    CHECK(c.of[0]->chunks[1].sections[FP_SECTION_LENGTHS].size >= FP_SMALL_GAP);
+    CHECK(chunk_of(c.of[0], 1)->sections[FP_SECTION_LENGTHS].size >= FP_SMALL_GAP);
     check_joined(&c, &all, ".jj");
     check_joined(&c, &with_offsets, ".jj"); /* validity bits alone are a small gap */
     check_joined(&c, &bytes, ".j.");

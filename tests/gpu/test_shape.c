@@ -8,7 +8,7 @@
 
 /* Token lengths of all codes of a chunk, by unpacking. */
 static uint8_t *code_lengths(const fastpair_column *column, uint64_t number) {
-    const fp_chunk *chunk = &column->chunks[number];
+    const fp_chunk *chunk = chunk_of(column, number);
     const fp_dict *dict = &column->dictionaries[chunk->dictionary].dict;
     const fp_section *section = &chunk->sections[FP_SECTION_CODES];
     uint8_t *of_code = malloc(1u << dict->code_bits), *lengths = malloc(chunk->codes);
@@ -26,10 +26,10 @@ static uint8_t *code_lengths(const fastpair_column *column, uint64_t number) {
 static uint32_t largest_run(const fastpair_column *column, uint32_t codes) {
     uint32_t most = 0;
     for (uint64_t c = 0; c < column->totals.chunks; c++) {
-        if (!column->chunks[c].coded) continue;
+        if (!chunk_of(column, c)->coded) continue;
         uint8_t *lengths = code_lengths(column, c);
         uint32_t bytes = 0;
-        for (uint64_t i = 0; i < column->chunks[c].codes; i++) {
+        for (uint64_t i = 0; i < chunk_of(column, c)->codes; i++) {
             bytes = i % codes ? bytes + lengths[i] : lengths[i];
             if (bytes > most) most = bytes;
         }
@@ -44,8 +44,8 @@ static fp_shape shape_of(const fastpair_column *column, int use_sidecar) {
     uint64_t count = 0;
     for (uint64_t c = 0; c < column->totals.chunks; c++) {
         chunks[c] =
-            (fp_shape_chunk){&column->chunks[c], column->image + column->chunks[c].position};
-        if (column->chunks[c].coded) listed[count++] = (uint32_t)c;
+            (fp_shape_chunk){chunk_of(column, c), column->image + chunk_of(column, c)->position};
+        if (chunk_of(column, c)->coded) listed[count++] = (uint32_t)c;
     }
     return fp_shape_make(&column->dictionaries[0].dict, chunks, listed, count, use_sidecar);
 }
@@ -85,9 +85,9 @@ static void check_counts(const fastpair_column *column, uint32_t bits, uint32_t 
         if (dict->runs[r].length > 8) first_8 = dict->runs[r].first_code;
     }
     for (uint64_t c = 0; c < column->totals.chunks; c++) {
-        if (!column->chunks[c].coded) continue;
+        if (!chunk_of(column, c)->coded) continue;
         uint8_t *lengths = code_lengths(column, c);
-        for (uint64_t i = 0; i < column->chunks[c].codes; i++) {
+        for (uint64_t i = 0; i < chunk_of(column, c)->codes; i++) {
             by_length[lengths[i] - 1]++, codes++, bytes += lengths[i];
             longer += lengths[i] > 8;
         }

@@ -86,18 +86,18 @@ class Worker:
         try:
             column = read_column(mutant.data)
             contents = pack_contents(column)
-            limited = column.limit_from_trailer, column.limit_from_front
-            rule = "valid, but beyond the limit" if any(limited) else "valid"
+            limited = column.beyond_limit
+            rule = "valid, but beyond the limit" if limited else "valid"
         except Violation as broken:
-            violation, limited, rule = broken, (False, False), broken.rule
+            violation, limited, rule = broken, False, broken.rule
         said = [f"decoder: {violation or rule}"]
         try:
             answers = self.judge.ask(mutant.data, number)
         except JudgeDied as death:
             return mutant, Verdict(rule, said + [f"judge: {death}"])
         wrong = False
-        for name, answer, beyond in zip(("column", "reader"), answers, limited):
-            why = self._expect(answer, beyond, contents, violation)
+        for name, answer in zip(("column", "reader"), answers):
+            why = self._expect(answer, limited, contents, violation)
             if why is None and rule == "every code has a token":
                 why = self._expect_zeros(mutant.data, answer)
             wrong = wrong or why is not None

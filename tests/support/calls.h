@@ -83,4 +83,11 @@ static inline fastpair_status reader_open_with(uint32_t threads, const fastpair_
     return fastpair_reader_open(source, &with, reader, error);
 }
 
+/* A chunk's header, which must be good. */
+static inline const fp_chunk *chunk_of(const fastpair_column *column, uint64_t number) {
+    fp_chunk_view view;
+    if (fp_column_chunk(column, number, &view, NULL)) abort();
+    return view.chunk;
+}
+
 #endif

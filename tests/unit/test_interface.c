@@ -148,23 +148,31 @@ static void check_map(const fastpair_column *column, const shape *s) {
         CHECK(chunk.first_row == row && chunk.first_byte == byte && chunk.rows > 0);
         CHECK(chunk.file_offset >= file_end && chunk.file_bytes > 0);
         CHECK_EQ(s->out_offsets[row + chunk.rows] - s->out_offsets[row], chunk.decoded_bytes);
-        int is_stored = chunk.codec == FASTPAIR_CODEC_STORED;
-        CHECK_EQ(is_stored, chunk.codes == 0);
-        CHECK_EQ(is_stored, chunk.code_bits == 0);
-        CHECK(is_stored ? chunk.dictionary == FASTPAIR_NO_DICTIONARY
-                        : chunk.dictionary < info.dictionaries);
+        fastpair_chunk_header header = {.struct_size = sizeof header};
+        CHECK_EQ(fastpair_column_get_chunk_header(column, i, &header, NULL), FASTPAIR_OK);
+        int is_stored = header.codec == FASTPAIR_CODEC_STORED;
+        CHECK_EQ(is_stored, header.codes == 0);
+        CHECK_EQ(is_stored, header.code_bits == 0);
+        CHECK(is_stored ? header.dictionary == FASTPAIR_NO_DICTIONARY
+                        : header.dictionary < info.dictionaries);
         for (uint64_t k = 0; k < 3; k++) {
             uint64_t found = UINT64_MAX, of = row + k * (chunk.rows - 1) / 2;
             CHECK_EQ(fastpair_column_find_chunk(column, of, &found, NULL), FASTPAIR_OK);
             CHECK_EQ(found, i);
         }
-        row += chunk.rows, byte += chunk.decoded_bytes, codes += chunk.codes;
-        nulls += chunk.nulls, stored += (uint64_t)is_stored;
+        row += chunk.rows, byte += chunk.decoded_bytes, codes += header.codes;
+        nulls += header.nulls, stored += (uint64_t)is_stored;
         file_end = chunk.file_offset + chunk.file_bytes;
     }
     CHECK(row == info.rows && byte == info.decoded_bytes && codes == info.codes);
     CHECK(nulls == info.nulls && stored == info.stored_chunks);
     CHECK(file_end < info.compressed_bytes);
+    fastpair_column_totals totals = {.struct_size = sizeof totals};
+    CHECK_EQ(fastpair_column_get_totals(column, &totals, NULL), FASTPAIR_OK);
+    CHECK(totals.rows == info.rows && totals.nulls == info.nulls && totals.codes == info.codes);
+    CHECK(totals.decoded_bytes == info.decoded_bytes && totals.chunks == info.chunks);
+    CHECK(totals.compressed_bytes == info.compressed_bytes);
+    CHECK(totals.dictionaries == info.dictionaries && totals.has_framing == info.has_framing);
     uint64_t found;
     fastpair_error error;
     fastpair_chunk_info chunk = {.struct_size = sizeof chunk};

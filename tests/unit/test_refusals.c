@@ -200,9 +200,10 @@ static void null_arguments(void) {
         INVALID(fastpair_reader_next(NULL, &rows, &flag, e));
         INVALID(fastpair_reader_get_framing(NULL, &flag, bytes, &flag, e));
         uint8_t *again = NULL;
-        CHECK_EQ(fastpair_compress(&s.rows, NULL, &again, &size, NULL), FASTPAIR_OK);
+        uint64_t again_size = 0;
+        CHECK_EQ(fastpair_compress(&s.rows, NULL, &again, &again_size, NULL), FASTPAIR_OK);
         column = NULL;
-        CHECK_EQ(fastpair_column_open(again, size, NULL, &column, NULL), FASTPAIR_OK);
+        CHECK_EQ(fastpair_column_open(again, again_size, NULL, &column, NULL), FASTPAIR_OK);
         INVALID(fastpair_column_get_info(column, NULL, e));
         INVALID(fastpair_column_get_info(column, &no_size, e));
         INVALID(fastpair_column_rows_size(column, 0, 1, NULL, e));
@@ -214,7 +215,7 @@ static void null_arguments(void) {
         INVALID(decode_listed_with(1, column, NULL, 1, &to, e));
         INVALID(decode_listed_with(1, column, listed, 1, NULL, e));
         fastpair_column_close(column);
-        verify_source from = {again, size, 0, 0};
+        verify_source from = {again, again_size, 0, 0};
         fastpair_source good = {verify_read, &from};
         INVALID(reader_open_with(1, &good, NULL, NULL, e));
         INVALID(reader_open_with(1025, &good, NULL, &reader, e));

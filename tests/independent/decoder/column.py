@@ -1,8 +1,8 @@
 """Sections 1 and 4 of docs/format.md: a whole file → its rows and framing, or the rule it breaks.
 
 In: the bytes of a file. Out: a Column, or a Violation. Nothing here knows how the library does it:
-the page alone was read. The file is read from its trailer; what reading front to back would see
-differently is only the library's limit on dictionaries, which Column answers for both.
+the page alone was read. A file may be valid and still be beyond the library's limit on
+dictionaries, which Column answers.
 """
 
 from decoder.blocks import read_header
@@ -28,8 +28,7 @@ class Column:
         self.separator = None  # the separator byte, or None without framing
         self.final_separator = False
         self.rows = []
-        self.limit_from_trailer = False  # whether the library's limit on dictionaries refuses it
-        self.limit_from_front = False
+        self.beyond_limit = False  # whether the library's limit on dictionaries refuses it
 
     def text(self):
         """The framed text of the rows; None without framing."""
@@ -118,7 +117,7 @@ def _read_blocks(image, footer_at, alignment, entries, column, fill):
             block = read_dictionary(image, at, footer_at, alignment, fill)
             dictionaries.append(block)
             tables += 18 << block.bits
-            column.limit_from_front |= tables > 64 * (at + block.block_size) + (2 << 20)
+            column.beyond_limit |= tables > 64 * (at + block.block_size) + (2 << 20)
         else:
             block = read_chunk(image, at, footer_at, alignment, dictionaries)
             chunks.append(block)
@@ -130,7 +129,6 @@ def _read_blocks(image, footer_at, alignment, entries, column, fill):
     require(at == footer_at, "blocks end at the footer", at)
     complete = len(dictionaries) == len(dictionary_entries) and len(chunks) == len(chunk_entries)
     require(complete, "every entry has its block", footer_at)
-    column.limit_from_trailer = tables > 64 * len(image) + (2 << 20)
     return chunks
 
 
