@@ -71,6 +71,7 @@ fastpair_status fp_chunk_row_start(const fp_chunk_view *view, uint64_t row, uint
 
 /* 1 if the row is null. */
 static inline int fp_chunk_row_is_null(const fp_chunk_view *view, uint64_t row) {
+    /* A view has a chunk. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     if (!view->chunk->has_validity) return 0;
     return !(fp_chunk_section(view->chunk, view->block, FP_SECTION_VALIDITY)[row / 8] >> (row % 8) &
              1);
