@@ -1,5 +1,5 @@
-/* fuzz.h - what the fuzz targets share: demands that stop the program, an allocator with a cap, and a way to draw
- * numbers and bytes from the input. */
+/* fuzz.h - what the fuzz targets share: demands that stop the program, an allocator with a cap, and
+ * a way to draw numbers and bytes from the input. */
 #ifndef FP_FUZZ_H
 #define FP_FUZZ_H
 

@@ -1,7 +1,8 @@
 /* fuzz_dictionary.c - any bytes as an exported dictionary.
  *
- * Runs the input as it is, and again with its checksums recomputed. What is demanded: no crash, bounded memory; what
- * is taken exports to bytes that import again and export the same; and rows compressed with it come back. */
+ * Runs the input as it is, and again with its checksums recomputed. What is demanded: no crash,
+ * bounded memory; what is taken exports to bytes that import again and export the same; and rows
+ * compressed with it come back. */
 #include "forge.h"
 #include "fuzz.h"
 

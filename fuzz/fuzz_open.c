@@ -1,7 +1,7 @@
 /* fuzz_open.c - any bytes as a column: open, validate, decode in every way there is.
  *
- * Runs the input as it is, and again with all its checksums recomputed, since whoever crafts a hostile file does
- * that too. What is demanded: see image.c. */
+ * Runs the input as it is, and again with all its checksums recomputed, since whoever crafts a
+ * hostile file does that too. What is demanded: see image.c. */
 #include "forge.h"
 #include "fuzz.h"
 #include "image.h"

@@ -1,8 +1,9 @@
 /* fuzz_roundtrip.c - any rows and any options: what is compressed must come back.
  *
- * The first bytes of the input choose the options, the next the way rows are cut; the rest is the text. What is
- * demanded: options out of range are refused as such; everything else compresses, validates and decodes to the
- * rows that went in; a writer fed in pieces gives a good column too, and two threads give the same bytes as one. */
+ * The first bytes of the input choose the options, the next the way rows are cut; the rest is the
+ * text. What is demanded: options out of range are refused as such; everything else compresses,
+ * validates and decodes to the rows that went in; a writer fed in pieces gives a good column too,
+ * and two threads give the same bytes as one. */
 #include "fuzz.h"
 
 enum { LARGEST_TEXT = 1 << 18, OPTION_BYTES = 16 };

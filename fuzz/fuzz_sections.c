@@ -1,8 +1,8 @@
-/* fuzz_sections.c - column files changed part by part, laid out and signed again (mutate.c): every section, header
- * and count, past the checksums.
+/* fuzz_sections.c - column files changed part by part, laid out and signed again (mutate.c): every
+ * section, header and count, past the checksums.
  *
- * What is demanded: what image.c demands; and that a file which validates, taken apart and put together again, is the
- * same file, so that the mutator is known to keep to the format. */
+ * What is demanded: what image.c demands; and that a file which validates, taken apart and put
+ * together again, is the same file, so that the mutator is known to keep to the format. */
 #include "forge.h"
 #include "fuzz.h"
 #include "image.h"

@@ -1,7 +1,8 @@
 /* image.c - a column in memory that may be anything: open, validate, decode in every way there is.
  *
- * What is demanded: no crash, memory within what the header promises, a column that validates decodes everywhere to the
- * same rows, and the library and the oracle (tests/oracle.h) agree on which files are good. */
+ * What is demanded: no crash, memory within what the header promises, a column that validates
+ * decodes everywhere to the same rows, and the library and the oracle (tests/oracle.h) agree on
+ * which files are good. */
 #include "image.h"
 
 #include "fuzz.h"
@@ -70,7 +71,8 @@ static int row_is_null(const fastpair_rows *rows, uint64_t row) {
     return rows->validity && !(rows->validity[bit / 8] >> (bit % 8) & 1);
 }
 
-/* `expected` is NULL when the column did not validate: then anything may come, but nothing may break. */
+/* `expected` is NULL when the column did not validate: then anything may come, but nothing may
+ * break. */
 static void run_reader(const uint8_t *data, size_t size, const fastpair_open_options *options,
                        const decoded *expected) {
     stream s = {data, size, 1 + size / 3};
@@ -110,8 +112,8 @@ static void run_reader(const uint8_t *data, size_t size, const fastpair_open_opt
     fastpair_reader_close(reader);
 }
 
-/* Single rows, ranges and lists, at places spread over the column. With `all` they must agree with it; without,
- * the column did not validate, and calls may fail but not break. */
+/* Single rows, ranges and lists, at places spread over the column. With `all` they must agree with
+ * it; without, the column did not validate, and calls may fail but not break. */
 static void probe_rows(const fastpair_column *column, const fastpair_column_totals *totals,
                        const decoded *all) {
     fastpair_error error;

@@ -8,7 +8,8 @@
 /* Larger inputs find nothing new and take long. */
 #define FUZZ_LARGEST_IMAGE (1u << 20)
 
-/* Opens, validates, decodes and reads any bytes; stops the program when something is wrong with that. */
+/* Opens, validates, decodes and reads any bytes; stops the program when something is wrong with
+ * that. */
 void fuzz_run_image(const uint8_t *data, size_t size);
 
 #endif

@@ -1,9 +1,10 @@
 /* mutate.c - a libFuzzer mutator that knows what a column file is made of.
  *
- * In: a file. Out: one that differs in a part or two (bytes of a section, a field of a header, a block more or less,
- * sections exchanged, counts and sections enlarged together), laid out and with all checksums right. So changes reach
- * the code behind the checks of layout and checksums. Files it cannot take apart are changed as bytes and resealed.
- * Without libFuzzer, where replay.c runs it, bytes are changed by simple means of its own. */
+ * In: a file. Out: one that differs in a part or two (bytes of a section, a field of a header, a
+ * block more or less, sections exchanged, counts and sections enlarged together), laid out and with
+ * all checksums right. So changes reach the code after the checks of layout and checksums. Files
+ * it cannot take apart are changed as bytes and resealed. Without libFuzzer, where replay.c runs
+ * it, bytes are changed by simple means of its own. */
 #include "forge.h"
 #include "fuzz.h"
 
@@ -64,8 +65,8 @@ static void change_header(uint64_t *random, uint8_t *header, uint32_t size) {
     forge_put(header + at, draw_number(random, forge_get(header + at, (int)width)), (int)width);
 }
 
-/* So many codes of one length more or fewer, with all counts and section sizes as they must then be: what the codes
- * themselves say is the lie. */
+/* So many codes of one length more or fewer, with all counts and section sizes as they must then
+ * be: what the codes themselves say is the lie. */
 static void change_codes(uint64_t *random, const forge_parts *p, forge_part *chunk) {
     uint8_t *h = chunk->header;
     uint64_t number = forge_get(h + 20, 4), bits = 0, batch = forge_get(h + 56, 4),

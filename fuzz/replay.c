@@ -1,9 +1,10 @@
-/* replay.c - runs a fuzz target over files, without libFuzzer: to repeat a finding, or to test with any compiler.
+/* replay.c - runs a fuzz target over files, without libFuzzer: to repeat a finding, or to test with
+ * any compiler.
  *
  *     replay_open FILE...
  *
- * Each argument is a file, or a folder whose files are taken in order of name. Where a target has a mutator of its own,
- * FASTPAIR_REPLAY_MUTATIONS=N also runs N files made from each by it. */
+ * Each argument is a file, or a folder whose files are taken in order of name. Where a target has a
+ * mutator of its own, FASTPAIR_REPLAY_MUTATIONS=N also runs N files made from each by it. */
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -46,7 +47,7 @@ static int run_file(FILE *file, const char *path) {
     if (failed) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
     } else {
-        /* Exactly as large as the input, so that sanitizers see a read behind it. */
+        /* Exactly as large as the input, so that sanitizers see a read past it. */
         uint8_t *exact = fuzz_need(size);
         memcpy(exact, data, size);
         fprintf(stderr, "%s: %zu bytes\n", path, size);

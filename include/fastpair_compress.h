@@ -141,7 +141,8 @@ FASTPAIR_API fastpair_status fastpair_writer_open(const fastpair_sink *sink,
 /* Appends rows. They are copied, so the view may go afterwards. Rows that are refused
  * (INVALID_ARGUMENT, LIMIT) leave the writer as it was: it takes other rows, and can be finished.
  * After any other failure, and a failure of fastpair_writer_finish, it can only be closed, and
- * further calls return INVALID_ARGUMENT. Statuses: LIMIT if a row has 4 GiB or more, IO, CANCELLED. */
+ * further calls return INVALID_ARGUMENT. Statuses: LIMIT if a row has 4 GiB or more, IO,
+ * CANCELLED. */
 FASTPAIR_API fastpair_status fastpair_writer_append(fastpair_writer *writer,
                                                     const fastpair_rows *rows,
                                                     fastpair_error *error);

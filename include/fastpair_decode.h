@@ -194,8 +194,9 @@ FASTPAIR_API fastpair_status fastpair_column_get_chunk_header(const fastpair_col
 FASTPAIR_API fastpair_status fastpair_column_find_chunk(const fastpair_column *column, uint64_t row,
                                                         uint64_t *chunk, fastpair_error *error);
 
-/* Reads and checks the whole image: headers, section checksums, every code, sidecar entry, row length and
- * count. FASTPAIR_OK means that no decode call finds fault with it. Statuses: CORRUPT. */
+/* Reads and checks the whole image: headers, section checksums, every code, sidecar entry, row
+ * length and count. FASTPAIR_OK means that no decode call finds fault with it. Statuses:
+ * CORRUPT. */
 FASTPAIR_API fastpair_status fastpair_column_validate(const fastpair_column *column,
                                                       fastpair_error *error);
 
@@ -243,9 +244,9 @@ FASTPAIR_API fastpair_status fastpair_column_decode(const fastpair_column *colum
 
 /* Decodes one row into `bytes`, which may be NULL if `capacity` is 0. *size gets the row's length,
  * and *is_null (may be NULL) 1 for a null row, else 0. If the capacity is too small the status is
- * BUFFER_TOO_SMALL and *size is set all the same; after any other failure both are 0. Statuses: also
- * CORRUPT. (Seven parameters rather than
- * a destination: for a single short row, filling a struct in would be much of the work.) */
+ * BUFFER_TOO_SMALL and *size is set all the same; after any other failure both are 0. Statuses:
+ * also CORRUPT. (Seven parameters rather than a destination: for a single short row, filling a
+ * struct in would be much of the work.) */
 FASTPAIR_API fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64_t row,
                                                         uint8_t *bytes, uint64_t capacity,
                                                         uint64_t *size, int *is_null,
@@ -287,16 +288,16 @@ FASTPAIR_API fastpair_status fastpair_reader_open(const fastpair_source *source,
 
 /* Gives the next rows, a chunk of them or, where memory_limit asks for it, a part of a chunk. The
  * chunk was checked as fastpair_column_validate does. *rows, whose struct_size the caller sets,
- * becomes a view of the reader's memory that lasts until the next call. Its offsets have 64 bits and
- * begin with 0; its validity_bit_offset may be above 0. LIMIT if a chunk's block, or a single row,
- * cannot be held within memory_limit. No call gives 0 rows but at the end. There, after the footer
- * was compared with what was read, rows->rows is 0 and *at_end is 1. A failure comes back from
- * every later call. Statuses: CORRUPT, LIMIT, IO. */
+ * becomes a view of the reader's memory that lasts until the next call. Its offsets have 64 bits
+ * and begin with 0; its validity_bit_offset may be above 0. LIMIT if a chunk's block, or a single
+ * row, cannot be held within memory_limit. No call gives 0 rows but at the end. There, after the
+ * footer was compared with what was read, rows->rows is 0 and *at_end is 1. A failure comes back
+ * from every later call. Statuses: CORRUPT, LIMIT, IO. */
 FASTPAIR_API fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *rows,
                                                   int *at_end, fastpair_error *error);
 
-/* What fastpair_writer_set_framing recorded; all 0 if it was not called. The separator is known from the start; final_separator is 1 until
- * fastpair_reader_next has said at_end. */
+/* What fastpair_writer_set_framing recorded; all 0 if it was not called. The separator is known
+ * from the start; final_separator is 1 until fastpair_reader_next has said at_end. */
 FASTPAIR_API fastpair_status fastpair_reader_get_framing(const fastpair_reader *reader,
                                                          int *has_framing, uint8_t *separator,
                                                          int *final_separator,

@@ -1,10 +1,11 @@
-/* column_chunk.c - chunk headers of an open column, read on first use. In: the number of a chunk. Out:
- * its header, parsed and checked.
+/* column_chunk.c - chunk headers of an open column, read on first use. In: the number of a chunk.
+ * Out: its header, parsed and checked.
  *
  * The trick: a parsed header is published by one atomic store after it is complete, so that whoever
- * sees it needs no lock. Of two threads that meet, both parse and one publishes. A header is copied out of the image before it is checked, and its rows and bytes must be those that
- * opening summed up: should others change the image meanwhile, no access leaves it. Refuses headers
- * that fp_chunk_read_header refuses or that contradict the footer. */
+ * sees it needs no lock. Of two threads that meet, both parse and one publishes. A header is copied
+ * out of the image before it is checked, and its rows and bytes must be those that opening summed
+ * up: should others change the image meanwhile, no access leaves it. Refuses headers that
+ * fp_chunk_read_header refuses or that contradict the footer. */
 #include "column.h"
 
 #include <inttypes.h>

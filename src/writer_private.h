@@ -10,7 +10,8 @@
  *   prune      model, drafts → fewer tokens                 prune.h
  *   number     tokens, counts → codes                       number.h
  *   flight     drafts, codes → blocks, on all threads       flight.h, encode.h
- *   file_out   blocks → file                                file_out.h */
+ *   file_out   blocks → file                                file_out.h
+ */
 #ifndef FP_WRITER_PRIVATE_H
 #define FP_WRITER_PRIVATE_H
 

@@ -1,8 +1,8 @@
 /* fuzz_arguments.c - any words as the command line, and as names in JSON.
  *
- * The input is the words, each ended by a NUL. What is demanded: what is refused is refused with a message that a
- * terminal can show; what is taken is in the ranges the header gives, and the library takes it too; a name makes a
- * valid JSON string, whatever its bytes. */
+ * The input is the words, each ended by a NUL. What is demanded: what is refused is refused with a
+ * message that a terminal can show; what is taken is in the ranges the header gives, and the
+ * library takes it too; a name makes a valid JSON string, whatever its bytes. */
 #include "cli.h"
 #include "fuzz.h"
 #include "json.h"
@@ -74,7 +74,8 @@ static void demand_sense(const cli_options *o, char **words, int count) {
     fastpair_writer_close(writer);
 }
 
-/* Reads back what json.c made of a name: one string, UTF-8, nothing in it that JSON does not allow. */
+/* Reads back what json.c made of a name: one string, UTF-8, nothing in it that JSON does not
+ * allow. */
 static void demand_json(const char *name) {
     char *text = NULL;
     size_t size = 0;

@@ -1,7 +1,7 @@
 /* fuzz_text.c - any bytes as a text that the command cuts into rows.
  *
- * The first byte chooses the separator. What is demanded: rows hold no separator, and put together with separators between
- * them, and behind the last if the cutter says so, they are the text. */
+ * The first byte chooses the separator. What is demanded: rows hold no separator, and put together
+ * with separators between them, and after the last if the cutter says so, they are the text. */
 #define _GNU_SOURCE /* memfd_create */
 
 #include "fuzz.h"

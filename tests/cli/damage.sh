@@ -24,7 +24,7 @@ damage rows.txt.fpc $((size / 2)) damaged.fpc
 exits 2 "the place of the damage is named" "$fp" -t damaged.fpc
 check "the place of the damage is named: $(cat err)" grep -Eq '(offset|byte) [0-9]+' err
 { cat rows.txt.fpc && echo more; } >longer.fpc
-exits 2 "bytes behind the end" "$fp" -t longer.fpc
+exits 2 "bytes past the end" "$fp" -t longer.fpc
 exits 2 "-d --rows of a damaged file" "$fp" -dc --rows=0..100000 damaged.fpc
 check "no temporaries are left" no_temporaries
 

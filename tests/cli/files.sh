@@ -39,7 +39,7 @@ check "-dc of several files" bash -c "'$fp' -dc a.txt.fpc b.txt.fpc | cmp - <(ca
 rm -f b.txt.fpc
 exits 1 "goes on after a missing file" "$fp" -f a.txt missing.txt b.txt
 says "goes on after a missing file" "missing.txt"
-check "the file behind a missing one is done" "$fp" -tq b.txt.fpc
+check "the file after a missing one is done" "$fp" -tq b.txt.fpc
 printf 'not a column' >bad.fpc
 exits 2 "the highest code wins" "$fp" -t a.txt.fpc missing bad.fpc b.txt.fpc
 check "good files are still tested" grep -q "b.txt.fpc: OK" out
@@ -47,7 +47,7 @@ exits 1 "-c and -o" "$fp" -c -o x a.txt
 check "-o - is stdout" bash -c "'$fp' -o - a.txt | '$fp' -d -o - | cmp - a.txt"
 check "- is stdin" bash -c "cat a.txt | '$fp' - | '$fp' -d - | cmp - a.txt"
 check "grouped flags" bash -c "'$fp' -dcq a.txt.fpc | cmp - a.txt"
-check "options behind files" bash -c "'$fp' a.txt.fpc -d -c | cmp - a.txt"
+check "options after files" bash -c "'$fp' a.txt.fpc -d -c | cmp - a.txt"
 exits 1 "a directory" "$fp" odd
 says "a directory" "is a directory"
 exits 1 "a directory as output" "$fp" -f -o odd a.txt

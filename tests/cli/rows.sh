@@ -24,8 +24,8 @@ check "--rows from a file without a final newline" bash -c "
     test \"\$('$fp' -dc --rows=1..2 <n.fpc | od -c)\" = \"\$(printf 'b\n' | od -c)\""
 check "--rows of NUL rows" bash -c "printf 'a\0b\0c\0' | '$fp' -0 | '$fp' -dc --rows=1..2 | cmp - <(printf 'b\0')"
 check "--rows of long rows" bash -c "'$fp' -c odd/long-line | '$fp' -d --rows=..1 | cmp - <(head -1 odd/long-line)"
-exits 1 "--rows behind the end" "$fp" -dc --rows=100001.. rows.txt.fpc
-says "--rows behind the end" "only 100000 rows"
+exits 1 "--rows past the end" "$fp" -dc --rows=100001.. rows.txt.fpc
+says "--rows past the end" "only 100000 rows"
 exits 1 "--rows backwards" "$fp" -dc --rows=5..3 rows.txt.fpc
 for bad in 5 a..b 1...2 1..2.. -1..2 ''; do exits 1 "--rows=$bad" "$fp" -dc --rows="$bad" rows.txt.fpc; done
 exits 1 "--rows without -d" "$fp" --rows=1..2 rows.txt

@@ -1,5 +1,6 @@
-/* consumer.c - a program outside the source tree that knows only the installed header and library. Compresses with
- * two threads, so that a missing -pthread shows, and compares the version it was compiled with with the library's. */
+/* consumer.c - a program outside the source tree that knows only the installed header and library.
+ * Compresses with two threads, so that a missing -pthread shows, and compares the version it was
+ * compiled with with the library's. */
 #include <fastpair.h>
 #include <stdio.h>
 #include <stdlib.h>

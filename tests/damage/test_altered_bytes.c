@@ -1,9 +1,10 @@
-/* test_altered_bytes.c - damaged files: an error that says where, or the right rows; never anything else.
+/* test_altered_bytes.c - damaged files: an error that says where, or the right rows; never anything
+ * else.
  *
- * Small files of every codec have each byte altered, are cut at each length, get sections and blocks exchanged.
- * First as accidents do it, with checksums left alone: then validation and the reader must notice. Then with all
- * checksums recomputed, as a forger does it: then the library must agree with the oracle on whether the file keeps
- * the rules of docs/format.md. */
+ * Small files of every codec have each byte altered, are cut at each length, get sections and
+ * blocks exchanged. First as accidents do it, with checksums left alone: then validation and the
+ * reader must notice. Then with all checksums recomputed, as a forger does it: then the library
+ * must agree with the oracle on whether the file keeps the rules of docs/format.md. */
 #include "forge.h"
 #include "probe.h"
 
@@ -169,7 +170,8 @@ static void truncate_and_extend(sample_file *file, uint32_t step, uint64_t *rand
     free(longer);
 }
 
-/* Exchanges the contents of two sections of equal length, or of two blocks, with and without resealing. */
+/* Exchanges the contents of two sections of equal length, or of two blocks, with and without
+ * resealing. */
 static void swap_parts(sample_file *file, uint64_t *random) {
     uint64_t chunks[2] = {forge_block(file->image, file->size, "FPCH", 0),
                           forge_block(file->image, file->size, "FPCH", 1)};
@@ -199,7 +201,8 @@ static void swap_parts(sample_file *file, uint64_t *random) {
             free(copy);
         }
     }
-    /* The two blocks in the other order: the footer's rows and sizes no longer fit, unless the blocks are alike. */
+    /* The two blocks in the other order: the footer's rows and sizes no longer fit, unless the
+     * blocks are alike. */
     uint64_t sizes[2] = {forge_get(file->image + chunks[0] + 8, 8),
                          forge_get(file->image + chunks[1] + 8, 8)};
     uint8_t *copy = malloc(file->size);

@@ -1,9 +1,9 @@
-/* test_exchanged_parts.c - small files of every codec, damaged in every way that can be listed: each bit flipped, each section
- * exchanged with each other, each count enlarged.
+/* test_exchanged_parts.c - small files of every codec, damaged in every way that can be listed:
+ * each bit flipped, each section exchanged with each other, each count enlarged.
  *
- * Flipped bits must be noticed, and the error must name a place in the block that was hit. Exchanged sections and enlarged
- * counts come with the layout and all checksums made right: the library must agree with the oracle on what is good, with
- * buffers of exactly the sizes given. */
+ * Flipped bits must be noticed, and the error must name a place in the block that was hit.
+ * Exchanged sections and enlarged counts come with the layout and all checksums made right: the
+ * library must agree with the oracle on what is good, with buffers of exactly the sizes given. */
 #include "forge.h"
 #include "probe.h"
 
@@ -52,7 +52,8 @@ static void make_files(sample_file *files) {
 
 /* ---------------------------------------------------------------- flipped bits */
 
-/* Where the block begins that holds a byte, and where the next does. The file header counts as a block. */
+/* Where the block begins that holds a byte, and where the next does. The file header counts as a
+ * block. */
 static void block_of(const sample_file *file, uint64_t byte, uint64_t *begin, uint64_t *end) {
     *begin = 0, *end = 64;
     while (byte >= *end) {
@@ -76,7 +77,8 @@ static fastpair_status read_all(const uint8_t *image, uint64_t size, fastpair_er
     return status;
 }
 
-/* Fields that say where something else is, or how long: a wrong one is found out there. Offset, size of the field. */
+/* Fields that say where something else is, or how long: a wrong one is found out there. Offset,
+ * size of the field. */
 static int is_pointer(const sample_file *file, uint64_t byte, uint64_t begin) {
     uint64_t in_block = byte - begin;
     return byte >= file->size - 32 || (begin && in_block >= 4 && in_block < 16);
@@ -197,7 +199,8 @@ static void enlarge_counts(const sample_file *file, uint64_t *random) {
 
 /* ---------------------------------------------------------------- buffers that are too small */
 
-/* Decoding what nobody validated, into less room than it asks for: nothing is written behind the room given. */
+/* Decoding what nobody validated, into less room than it asks for: nothing is written past the
+ * room given. */
 static void small_buffers(const sample_file *file, uint32_t times, uint64_t *random) {
     uint8_t *copy = malloc(file->size);
     for (uint32_t i = 0; i < times; i++) {

@@ -1,8 +1,9 @@
-/* test_forged_fields.c - lies that checksums cannot catch, told one at a time in files that are right in all else.
+/* test_forged_fields.c - lies that checksums cannot catch, told one at a time in files that are
+ * right in all else.
  *
- * Forged columns of 599 rows, 3 length blocks and, if coded, 57 batches are altered in one respect and
- * sealed. The oracle must refuse them, to prove that the lie is one, and so must the library; decoding without
- * asking must stay in bounds. */
+ * Forged columns of 599 rows, 3 length blocks and, if coded, 57 batches are altered in one respect
+ * and sealed. The oracle must refuse them, to prove that the lie is one, and so must the library;
+ * decoding without asking must stay in bounds. */
 #include "forge.h"
 #include "probe.h"
 
@@ -106,7 +107,8 @@ static void row(column_parts *p, uint32_t i, int more) {
     forge_put(packed + bit / 8, word | (old + (uint32_t)more) % 4096 << (bit % 8), 2);
 }
 
-/* Only the middle block has packed lengths, of a width that is too large but fits the section, which ends with it. */
+/* Only the middle block has packed lengths, of a width that is too large but fits the section,
+ * which ends with it. */
 static void wide_block(column_parts *p, uint32_t width) {
     forge_bytes *section = &p->chunk.sections[FORGE_LENGTHS];
     uint64_t directory = 16 * LENGTHS_Q, bytes = 256 * width / 8;
@@ -174,8 +176,9 @@ static void tell_lies(size_t base, uint64_t seed, uint64_t *random) {
 
 /* ---------------------------------------------------------------- length classes and hot parts */
 
-/* A dictionary of order 1 with groups of 4: hot part of 8 slots (2 tokens of 1 byte, 1 of 3), cold part (1 of 2 bytes, 2
- * of 9). Alterations are of run entries and header fields; only the first is the truth. */
+/* A dictionary of order 1 with groups of 4: hot part of 8 slots (2 tokens of 1 byte, 1 of 3), cold
+ * part (1 of 2 bytes, 2 of 9). Alterations are of run entries and header fields; only the first is
+ * the truth. */
 static void hot_parts(uint64_t *random) {
     static const struct {
         const char *what;
@@ -194,7 +197,7 @@ static void hot_parts(uint64_t *random) {
         {"same length twice", 1, 2, 16, 6, 8, 3, 12, 2, 2},
         {"lengths fall in the hot part", 1, 2, 16, 6, 8, 0, 0, 2, 4},
         {"run inside a group", 1, 2, 16, 6, 8, 3, 13, 2, 9},
-        {"run ends behind N", 1, 2, 16, 9, 8, 3, 12, 5, 9},
+        {"run ends past N", 1, 2, 16, 9, 8, 3, 12, 5, 9},
         {"shift too large for the runs", 1, 3, 16, 6, 8, 0, 0, 2, 1},
         {"one token more", 1, 2, 16, 7, 8, 0, 0, 2, 1},
         {"one token fewer", 1, 2, 16, 5, 8, 0, 0, 2, 1},
@@ -237,8 +240,8 @@ static void hot_parts(uint64_t *random) {
     }
 }
 
-/* Order 1 with gaps between the classes. A code in a gap must be found by validation; a decoder that lets it pass
- * gives zero bytes of the class's length, the same everywhere. */
+/* Order 1 with gaps between the classes. A code in a gap must be found by validation; a decoder
+ * that lets it pass gives zero bytes of the class's length, the same everywhere. */
 static void empty_slots(uint64_t *random) {
     for (uint32_t bad = 0; bad < 3; bad++) {
         forge_dictionary d = {.codec = 1,
@@ -293,9 +296,9 @@ static void empty_slots(uint64_t *random) {
 
 /* ---------------------------------------------------------------- sections full of nonsense */
 
-/* A column large enough for several decoding windows, whose sections are overwritten in place. What comes out is
- * anyone's guess, but it comes out inside the buffers: decoding does not look at checksums, so these bytes reach
- * the innermost loops. */
+/* A column large enough for several decoding windows, whose sections are overwritten in place. What
+ * comes out is anyone's guess, but it comes out inside the buffers: decoding does not look at
+ * checksums, so these bytes reach the innermost loops. */
 static void wild_sections(uint64_t seed, uint32_t times, uint64_t *random) {
     shape s;
     shape_make(&s, SHAPE_WORDS, seed, &(shape_options){.bytes = 500000, .null_percent = 5});

@@ -1,7 +1,9 @@
-/* test_forged_sizes.c - terabytes claimed by files of a few hundred bytes, with an allocator that counts.
+/* test_forged_sizes.c - terabytes claimed by files of a few hundred bytes, with an allocator that
+ * counts.
  *
- * Opening and reading must refuse them and must not have asked for more memory than the file's size justifies: counts
- * whose products wrap around 64 bits, blocks that never come, dictionaries that are nearly empty, too many rows. */
+ * Opening and reading must refuse them and must not have asked for more memory than the file's size
+ * justifies: counts whose products wrap around 64 bits, blocks that never come, dictionaries that
+ * are nearly empty, too many rows. */
 #include "forge.h"
 #include "probe.h"
 
@@ -85,8 +87,9 @@ static forge_bytes small_file(void) {
     return forge_column(&d, &c);
 }
 
-/* A block that says it goes on for a terabyte, and a file that ends. Field values are written over the header of a file
- * with one chunk or dictionary; sections are moved so that sizes and offsets agree as far as they can. */
+/* A block that says it goes on for a terabyte, and a file that ends. Field values are written over
+ * the header of a file with one chunk or dictionary; sections are moved so that sizes and offsets
+ * agree as far as they can. */
 static void block_claims(void) {
     static const struct {
         const char *kind;
@@ -138,7 +141,8 @@ static void block_claims(void) {
     free(f.file.data);
 }
 
-/* 150 wide dictionaries of one token each, in 29 KB: tables of 65536 entries for each would take 170 MB. */
+/* 150 wide dictionaries of one token each, in 29 KB: tables of 65536 entries for each would take
+ * 170 MB. */
 static void many_wide_dictionaries(void) {
     forge f;
     forge_begin(&f, 64, 0, 0);

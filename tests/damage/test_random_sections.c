@@ -1,7 +1,8 @@
-/* test_random_sections.c - random bytes in sections and frames: accidents are noticed, forgeries do no harm.
+/* test_random_sections.c - random bytes in sections and frames: accidents are noticed, forgeries do
+ * no harm.
  *
- * Bytes altered with checksums left alone must be noticed, all of them. With checksums made right, decoding must stay in
- * its memory and fail in the same way whatever the threads. */
+ * Bytes altered with checksums left alone must be noticed, all of them. With checksums made right,
+ * decoding must stay in its memory and fail in the same way whatever the threads. */
 #include "guard.h"
 #include "truth.h"
 
@@ -16,8 +17,9 @@ static fastpair_status open_and_validate(const uint8_t *image, uint64_t size,
     return status;
 }
 
-/* Random nonsense in sections of a column large enough for many windows of work. With every checksum made right, decoding
- * must stay in its memory; and whether it fails, and how, must not depend on the number of threads. */
+/* Random nonsense in sections of a column large enough for many windows of work. With every
+ * checksum made right, decoding must stay in its memory; and whether it fails, and how, must not
+ * depend on the number of threads. */
 static void lying_sections(uint64_t *random) {
     truth t;
     truth_begin(&t, 64, 0);
@@ -179,7 +181,8 @@ static void lying_frame(uint64_t *random) {
     truth_free(&t);
 }
 
-/* Every byte of a small image, altered without new checksums: opening, validating or streaming must notice. */
+/* Every byte of a small image, altered without new checksums: opening, validating or streaming must
+ * notice. */
 static void every_byte(uint64_t *random) {
     truth t = truth_mixed(0, 16, 64, random);
     uint64_t size = t.image.file.size, unnoticed = 0, streamed = 0, rows;

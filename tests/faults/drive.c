@@ -2,11 +2,13 @@
  *
  *     drive COMMAND    COMMAND is the command linked with wrap.c
  *
- * For every thing the command does, for every kind of call and every n, the n-th call fails. Demanded: no crash, nothing
- * leaked, exit code 1 with a message that gives the reason, or 0 with the right output; the output's name holds what it
- * held before, or the complete output; no temporary is left; the input is intact unless --rm and all went well. Killed at any of
- * these calls, the command leaves the name as it was or with the complete output; ended by another signal, no temporary either. A
- * file that takes the input's name at any of these calls is never lost. A compressed file that is cut gives no wrong rows. */
+ * For every thing the command does, for every kind of call and every n, the n-th call fails.
+ * Demanded: no crash, nothing leaked, exit code 1 with a message that gives the reason, or 0 with
+ * the right output; the output's name holds what it held before, or the complete output; no
+ * temporary is left; the input is intact unless --rm and all went well. Killed at any of these
+ * calls, the command leaves the name as it was or with the complete output; ended by another
+ * signal, no temporary either. A file that takes the input's name at any of these calls is never
+ * lost. A compressed file that is cut gives no wrong rows. */
 #define _GNU_SOURCE
 
 #include "run.h"

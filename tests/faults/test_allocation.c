@@ -1,8 +1,9 @@
 /* test_allocation.c - any allocation may fail, and the library must then clean up and say so.
  *
- * Each task runs with its 1st, 2nd, 3rd ... allocation failing, until it runs without reaching the failing one: each
- * failure must be OUT_OF_MEMORY with nothing left allocated, and the same task must work right afterwards. Then once
- * more with every later allocation failing too, so that no clean-up depends on memory. */
+ * Each task runs with its 1st, 2nd, 3rd ... allocation failing, until it runs without reaching the
+ * failing one: each failure must be OUT_OF_MEMORY with nothing left allocated, and the same task
+ * must work right afterwards. Then once more with every later allocation failing too, so that no
+ * clean-up depends on memory. */
 #include "fail_each.h"
 
 static shape words, mixed, many_words, many_urls; /* inputs */
@@ -100,7 +101,8 @@ static fastpair_status task_writer(counting *c, fastpair_error *error) {
     return status;
 }
 
-/* Words, then something else, then words again, in units just large enough: a second dictionary, and back to the first. */
+/* Words, then something else, then words again, in units just large enough: a second dictionary,
+ * and back to the first. */
 static fastpair_status task_writer_goes_back(counting *c, fastpair_error *error) {
     fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 9);
     o.expert = EXPERT(.sample_bytes = 300000);

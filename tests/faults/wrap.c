@@ -1,11 +1,12 @@
 /* wrap.c - system calls of the command that fail when asked to.
  *
- * The linker sends the command's calls, and the library's, through these (--wrap), so that this works with every
- * compiler and sanitizer. FASTPAIR_FAULT is KIND:N:HOW: the N-th call of a kind, counted from 0, fails with the errno HOW,
- * or does half of its work ("half", for write and read), or is interrupted ("interrupt"), or the process is killed in its place
- * ("kill"). Or it is done, but just before the process gets SIGTERM ("end"), a file called "taker" takes the name "rows"
- * ("swap"), or in.fpc is cut ("cut"). A byte on the descriptor FASTPAIR_FAULT_REPORT says that it happened; others say at the
- * end that descriptors ('d') or memory ('m') were not given back. */
+ * The linker sends the command's calls, and the library's, through these (--wrap), so that this
+ * works with every compiler and sanitizer. FASTPAIR_FAULT is KIND:N:HOW: the N-th call of a kind,
+ * counted from 0, fails with the errno HOW, or does half of its work ("half", for write and read),
+ * or is interrupted ("interrupt"), or the process is killed in its place ("kill"). Or it is done,
+ * but just before the process gets SIGTERM ("end"), a file called "taker" takes the name "rows"
+ * ("swap"), or in.fpc is cut ("cut"). A byte on the descriptor FASTPAIR_FAULT_REPORT says that it
+ * happened; others say at the end that descriptors ('d') or memory ('m') were not given back. */
 #define _GNU_SOURCE
 
 #include <errno.h>
@@ -58,7 +59,8 @@ __attribute__((destructor)) static void at_the_end(void) {
     if (atomic_load(&live_blocks) != 0) report('m');
 }
 
-/* Takes the place of the library's own: a GPU can be asked for even if the kernels were not compiled (fake_cuda.c). */
+/* Takes the place of the library's own: a GPU can be asked for even if the kernels were not
+ * compiled (fake_cuda.c). */
 const void *fp_kernel_binary(void);
 const void *fp_kernel_binary(void) { return "kernels"; }
 

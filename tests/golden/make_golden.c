@@ -1,10 +1,13 @@
-/* make_golden.c - wrote the files beside it, once. Kept so that one can see what they are and add more.
+/* make_golden.c - wrote the files beside it, once. Kept so that one can see what they are and add
+ * more.
  *
- * In: nothing. Out: NAME.fpc and NAME.rows in the current folder. It never writes over a file: what is committed must
- * decode for ever, so a change of the library or the format adds files and replaces none. To add some, extend main(),
- * extend `names` in test_golden.c, and in the repository's root
+ * In: nothing. Out: NAME.fpc and NAME.rows in the current folder. It never writes over a file: what
+ * is committed must decode for ever, so a change of the library or the format adds files and
+ * replaces none. To add some, extend main(), extend `names` in test_golden.c, and in the
+ * repository's root
  *     cc -std=gnu11 -Iinclude -Isrc -Itests/support tests/golden/make_golden.c tests/support/[a-z]*.c src/[a-z]*.c -lpthread -lm \
- *         -o /tmp/make_golden && cd tests/golden && /tmp/make_golden */
+ *         -o /tmp/make_golden && cd tests/golden && /tmp/make_golden
+ */
 #include "forge.h"
 #include "verify.h"
 

@@ -1,7 +1,9 @@
-/* test_golden.c - files written once must decode for ever, and the example in docs/format.md must be true.
+/* test_golden.c - files written once must decode for ever, and the example in docs/format.md must
+ * be true.
  *
- * Each golden/NAME.fpc has its rows in golden/NAME.rows, one a line: `\N` is a null row, `\xHH` a byte, `\\` a
- * backslash, all else stands for itself. This program only reads; golden/make_golden.c once wrote them. */
+ * Each golden/NAME.fpc has its rows in golden/NAME.rows, one a line: `\N` is a null row, `\xHH` a
+ * byte, `\\` a backslash, all else stands for itself. This program only reads; golden/make_golden.c
+ * once wrote them. */
 #include "verify.h"
 
 static const char *const names[] = {
@@ -73,7 +75,7 @@ static void golden_files(void) {
     CHECK(total > 0 && total <= 110000); /* small enough to keep for ever */
 }
 
-/* Lines `    OFFSET  HH HH ...` of section 6 are the file; the offsets must follow on each other. */
+/* Lines ` OFFSET HH HH ...` of section 6 are the file; the offsets must follow on each other. */
 static void document_example(void) {
     static const char *const expected[] = {"to be or not to be", "to be", NULL,
                                            "not to be or to be not"};

@@ -181,7 +181,7 @@ static int run_entries(reading *r, uint64_t at, dictionary *dict, const uint8_t 
     }
     for (uint64_t code = end; code < dict->slots; code++) dict->length[code] = (uint8_t)last_length;
     RULE(cold_part, at + 32, "no run begins where the hot part ends");
-    RULE(payload == size, position, "bytes behind the tokens");
+    RULE(payload == size, position, "bytes past the tokens");
     RULE(seen == dict->tokens, at + 28, "token count");
     return 1;
 }
@@ -309,7 +309,7 @@ static int row_lengths(reading *r, uint64_t at, const uint8_t *lengths, uint64_t
             if (bits_at(numbers, bit, 1)) out->padding_not_zero = 1;
         packed += taken;
     }
-    RULE(packed == size - blocks * 16, at + 256, "bytes behind the packed lengths");
+    RULE(packed == size - blocks * 16, at + 256, "bytes past the packed lengths");
     RULE(start == decoded, position, "row lengths do not add up");
     RULE(nulls_seen == nulls, at + 32, "null count");
     if (validity)

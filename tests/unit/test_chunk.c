@@ -1,4 +1,5 @@
-/* test_chunk.c - chunk headers: what is written comes back, and every rule that a header can break is kept. */
+/* test_chunk.c - chunk headers: what is written comes back, and every rule that a header can break
+ * is kept. */
 #include "check.h"
 #include "chunk.h"
 #include "pack.h"

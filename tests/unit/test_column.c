@@ -1,5 +1,6 @@
-/* test_column.c - open columns: every way of opening and decoding gives the rows that were put in, in memory of exactly the
- * right size, whatever the threads; and calls that cannot be are refused. */
+/* test_column.c - open columns: every way of opening and decoding gives the rows that were put in,
+ * in memory of exactly the right size, whatever the threads; and calls that cannot be are
+ * refused. */
 #include "counting.h"
 #include "guard.h"
 #include "truth.h"
@@ -29,8 +30,8 @@ static void check_destination(const truth *t, const fastpair_destination *to, co
     CHECK_EQ(to->nulls, nulls);
 }
 
-/* Decodes a range (rows NULL) or a list into memory of exactly the right size. (Eight parameters: all
- * that one decode call can be asked.) */
+/* Decodes a range (rows NULL) or a list into memory of exactly the right size. (Eight parameters:
+ * all that one decode call can be asked.) */
 static void try_decode(const fastpair_column *column, const truth *t, const uint64_t *rows,
                        uint64_t first, uint64_t count, uint32_t offset_bits, int validity,
                        uint32_t threads) {
@@ -257,7 +258,8 @@ static void failing_allocations(const truth *t) {
     }
 }
 
-/* 2 GiB of decoded bytes in 16 MiB of codes: 32-bit offsets do not reach, and positions pass 2^31. */
+/* 2 GiB of decoded bytes in 16 MiB of codes: 32-bit offsets do not reach, and positions pass
+ * 2^31. */
 static void two_gigabytes(void) {
     static const char *const tokens[2] = {"0123456789abcdef", "x"};
     uint32_t lengths[3] = {(1u << 31) - 32, 16, 16};

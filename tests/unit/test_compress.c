@@ -1,7 +1,8 @@
 /* test_compress.c - whatever the rows and the options, every decoder gives the rows back.
  *
- * First every shape with every codec, width and token limit, small; then random shapes with random options of every kind,
- * larger; then the sizes that need one test each. All checking is in verify.h. */
+ * First every shape with every codec, width and token limit, small; then random shapes with random
+ * options of every kind, larger; then the sizes that need one test each. All checking is in
+ * verify.h. */
 #include "verify.h"
 
 typedef struct setting {
@@ -154,7 +155,8 @@ static void random_trips(uint64_t seed, uint32_t times, uint64_t most_bytes) {
     }
 }
 
-/* Columns compressed with a dictionary trained on something else, before and after export and import. */
+/* Columns compressed with a dictionary trained on something else, before and after export and
+ * import. */
 static void own_dictionaries(uint64_t seed, uint32_t times) {
     for (uint32_t i = 0; i < times; i++) {
         uint64_t random = seed * 31337 + i;

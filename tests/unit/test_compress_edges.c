@@ -1,7 +1,8 @@
 /* test_compress_edges.c - the single cases that are known to break string codecs.
  *
- * Each case is one function that says what it is about; all are decoded every way verify.h knows. Columns beyond 4 GiB
- * take minutes and memory, so that case runs only with FASTPAIR_TEST_FULL=1. */
+ * Each case is one function that says what it is about; all are decoded every way verify.h knows.
+ * Columns beyond 4 GiB take minutes and memory, so that case runs only with
+ * FASTPAIR_TEST_FULL=1. */
 #include "forge.h"
 #include "verify.h"
 

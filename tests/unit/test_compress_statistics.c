@@ -1,4 +1,5 @@
-/* test_compress_statistics.c - how well the codecs do on TPC-H columns, against the figures they must reach.
+/* test_compress_statistics.c - how well the codecs do on TPC-H columns, against the figures they
+ * must reach.
  *
  * Columns come from bench/tpch.c. With FASTPAIR_TEST_FULL=1 they have 128 MB and the bars are
  * within 2 % of the table below (codes in use may be 3 % lower at 12 bits, where length classes of
@@ -14,7 +15,8 @@ typedef struct bar {
     uint32_t bits;
     /* Trained on 128 MB. in_use 0: not checked. short_share: of codes of at most 8 bytes, or -1. */
     double in_use, bytes_per_code, short_share;
-    /* For the smaller column: the part by which it may stay below, or by which the share may be off. */
+    /* For the smaller column: the part by which it may stay below, or by which the share may be
+     * off. */
     double slack_in_use, slack_bytes, slack_share;
 } bar;
 

@@ -1,6 +1,6 @@
-/* test_decode.c - decoding at every CPU level against tokens appended one by one, with output and packed buffers that
- * notice any access beside them: all widths, dictionaries of all shapes, any range, exact and too small outputs, codes
- * that are not in the dictionary. */
+/* test_decode.c - decoding at every CPU level against tokens appended one by one, with output and
+ * packed buffers that notice any access beside them: all widths, dictionaries of all shapes, any
+ * range, exact and too small outputs, codes that are not in the dictionary. */
 #include "decode_private.h"
 
 #include "check.h"
@@ -44,7 +44,8 @@ static void add_run(fp_dict *dict, uint32_t first, uint32_t count, uint32_t leng
         dict->bytes[dict->bytes_size++] = (uint8_t)check_random(random);
 }
 
-/* A dictionary of exactly `slots` code slots. Classes are aligned to 64 codes if there is room, as at 16 bits. */
+/* A dictionary of exactly `slots` code slots. Classes are aligned to 64 codes if there is room, as
+ * at 16 bits. */
 static fp_dict make_dict(uint32_t bits, uint32_t slots, shape kind, uint64_t *random) {
     fp_dict dict = {
         .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = bits, .max_token = 16, .code_slots = slots};
@@ -137,7 +138,8 @@ static void expect(const subject *s, const guard *packed, uint64_t first, uint64
     }
 }
 
-/* One random range of `total` codes, with capacities from far too small to ample, then with one bad code in it. */
+/* One random range of `total` codes, with capacities from far too small to ample, then with one bad
+ * code in it. */
 static void decode_range(const subject *s, uint64_t total, uint64_t first, uint64_t count,
                          uint64_t *random) {
     uint32_t bits = s->dict.code_bits, slots = s->dict.code_slots;
@@ -171,7 +173,8 @@ static void decode_range(const subject *s, uint64_t total, uint64_t first, uint6
     free(bytes);
 }
 
-/* Every position of a bad code, and every first bad number, in codes that are otherwise all as short as can be. */
+/* Every position of a bad code, and every first bad number, in codes that are otherwise all as
+ * short as can be. */
 static void bad_code_anywhere(uint32_t bits, uint32_t slots, shape kind, uint64_t *random) {
     subject s = make_subject(bits, slots, kind, random);
     enum { TOTAL = 300 };

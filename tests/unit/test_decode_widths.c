@@ -1,4 +1,5 @@
-/* test_decode_widths.c - forged columns of every code width that a file may have, decoded every way verify.h knows. */
+/* test_decode_widths.c - forged columns of every code width that a file may have, decoded every way
+ * verify.h knows. */
 #include "forge.h"
 #include "verify.h"
 
@@ -49,7 +50,8 @@ static void all_codes_of_16_bits(void) {
     free(length_of), free(codes), free(f.file.data);
 }
 
-/* A forged column: `count` random codes of width `bits` in rows of 0 to 4 codes, with no order promised. */
+/* A forged column: `count` random codes of width `bits` in rows of 0 to 4 codes, with no order
+ * promised. */
 static void one_width(uint32_t bits, uint32_t longest, uint32_t count, uint32_t batch,
                       uint64_t random) {
     uint32_t slots =
@@ -105,8 +107,9 @@ static void one_width(uint32_t bits, uint32_t longest, uint32_t count, uint32_t 
     free(length_of), free(used), free(codes), free(lengths), free(code_of), free(f.file.data);
 }
 
-/* All widths a file may have, 1 to 16, with even, odd and awkward numbers of codes: a decoder that works on groups of
- * codes, or on pairs, must not drop the rest, nor read or write behind the last. */
+/* All widths a file may have, 1 to 16, with even, odd and awkward numbers of codes: a decoder that
+ * works on groups of codes, or on pairs, must not drop the rest, nor read or write past the
+ * last. */
 static void every_width(void) {
     static const uint32_t counts[] = {1, 2, 3, 15, 16, 17, 31, 32, 33, 100, 1023, 4097};
     uint32_t share = verify_scaled(12),

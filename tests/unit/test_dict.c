@@ -1,5 +1,5 @@
-/* test_dict.c - numbering: which tokens are in the hot part of a large dictionary, and that runs lie where files have
- * them. */
+/* test_dict.c - numbering: which tokens are in the hot part of a large dictionary, and that runs
+ * lie where files have them. */
 #include "check.h"
 #include "number.h"
 
@@ -31,7 +31,8 @@ static uint64_t near_bytes(uint32_t id) {
     return tokens.lengths[id] > tokens.max_token / 2 ? tokens.max_token : tokens.max_token / 2;
 }
 
-/* Numbers the tokens; checks what holds for every numbering; returns the bytes of the hot part, 0 if there is none. */
+/* Numbers the tokens; checks what holds for every numbering; returns the bytes of the hot part, 0
+ * if there is none. */
 static uint64_t number(uint32_t hot_codes, fp_dict *dict) {
     uint64_t bytes = 0;
     uint32_t seen = 0;
@@ -113,7 +114,8 @@ static void test_wishes(void) {
     CHECK(least_inside >= most_outside);
     fp_dict_close(&dict, &allocator);
 
-    /* What shared memory can hold whole has no hot part: 9000 tokens of at most 16 bytes are 141 KiB. */
+    /* What shared memory can hold whole has no hot part: 9000 tokens of at most 16 bytes are 141
+     * KiB. */
     make_tokens(9000, 16, 1, 1000);
     CHECK_EQ(number(0, &dict), 0);
     CHECK_EQ(dict.hot_slots, 0);

@@ -1,9 +1,11 @@
-/* test_lengths.c - row lengths: what is written comes back, altered sections are noticed or harmless. */
+/* test_lengths.c - row lengths: what is written comes back, altered sections are noticed or
+ * harmless. */
 #include "check.h"
 #include "guard.h"
 #include "lengths.h"
 
-/* Makes `rows` row offsets whose lengths have at most `width` bits above `minimum`; the sum stays below 2^32. */
+/* Makes `rows` row offsets whose lengths have at most `width` bits above `minimum`; the sum stays
+ * below 2^32. */
 static void make_offsets(uint64_t *offsets, uint64_t rows, uint64_t minimum, uint32_t width,
                          uint64_t *random) {
     uint64_t budget = UINT32_MAX;
@@ -79,8 +81,8 @@ static int consistent(const uint8_t *section, uint64_t size, uint64_t rows, uint
     return at == decoded;
 }
 
-/* Alters every byte in turn. What passes the check must be as good as any other section: one byte can hold two rows of
- * which one gets shorter and the other longer. */
+/* Alters every byte in turn. What passes the check must be as good as any other section: one byte
+ * can hold two rows of which one gets shorter and the other longer. */
 static void altered(uint64_t rows, uint32_t width, uint64_t *random) {
     uint64_t *offsets = malloc((rows + 1) * sizeof *offsets), where, refused = 0;
     make_offsets(offsets, rows, 3, width, random);
@@ -119,7 +121,8 @@ static void altered(uint64_t rows, uint32_t width, uint64_t *random) {
     free(offsets);
 }
 
-/* Random bytes as a section: no read outside, and what comes out keeps the promises of lengths.h. */
+/* Random bytes as a section: no read outside, and what comes out keeps the promises of
+ * lengths.h. */
 static void garbage(uint64_t *random) {
     uint64_t rows = 1 + check_random(random) % 1500, blocks = (rows + 255) / 256;
     uint64_t size = blocks * 16 + check_random(random) % 600, starts[FP_LENGTH_BLOCK + 1], where;

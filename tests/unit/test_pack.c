@@ -1,5 +1,5 @@
-/* test_pack.c - packing and unpacking against bit-by-bit versions, at every width, in buffers that notice any access
- * beside them. */
+/* test_pack.c - packing and unpacking against bit-by-bit versions, at every width, in buffers that
+ * notice any access beside them. */
 #include "pack.h"
 
 #include "check.h"

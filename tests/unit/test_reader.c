@@ -1,5 +1,6 @@
-/* test_reader.c - streaming: the rows come in order whatever the threads and however the bytes drip in; input that ends,
- * fails, goes on or claims too much is refused, after the rows before it, in little memory. */
+/* test_reader.c - streaming: the rows come in order whatever the threads and however the bytes drip
+ * in; input that ends, fails, goes on or claims too much is refused, after the rows before it, in
+ * little memory. */
 #include "counting.h"
 #include "truth.h"
 
@@ -46,7 +47,8 @@ static void failing_allocations(const truth *t) {
         drip from = {t->image.file.data, t->image.file.size, 0, 0, UINT64_MAX};
         fastpair_error error;
         fastpair_status status = stream(&from, t, 3, &hooks, &rows, &error);
-        /* A buffer that cannot be doubled is asked for at its plain size, so one failure may do no harm. */
+        /* A buffer that cannot be doubled is asked for at its plain size, so one failure may do no
+         * harm. */
         if (status) CHECK_EQ(status, FASTPAIR_ERROR_OUT_OF_MEMORY);
         done = memory.calls <= n;
         if (done) CHECK_EQ(status, FASTPAIR_OK);
@@ -54,7 +56,8 @@ static void failing_allocations(const truth *t) {
     }
 }
 
-/* Dictionaries that claim 16-bit codes and hold one token: 1.1 MiB of tables for 192 bytes of file. */
+/* Dictionaries that claim 16-bit codes and hold one token: 1.1 MiB of tables for 192 bytes of
+ * file. */
 static void wide_dictionaries(void) {
     truth t;
     truth_begin(&t, 64, 0);

@@ -1,7 +1,7 @@
 /* test_refusals.c - calls that must be refused, each with a reason, and work that is called off.
  *
- * Every option out of range, every view of rows that cannot be, every decode that does not fit; then a progress
- * function that stops the work at each of its calls, and the fixed texts. */
+ * Every option out of range, every view of rows that cannot be, every decode that does not fit;
+ * then a progress function that stops the work at each of its calls, and the fixed texts. */
 #include "counting.h"
 #include "verify.h"
 
