@@ -88,10 +88,10 @@ fastpair_status fastpair_gpu_job_decode(fastpair_gpu_job *job, const fastpair_gp
     if ((status = fp_gpu_push(job->gpu, error))) return status;
     fp_cu_result result = copy_stored(&decode);
     if (!result) result = fp_launch_positions(&decode);
-    if (!result) result = fp_launch_staged(&decode);
-    if (!result) result = fp_launch_assembled(&decode);
     if (!result) result = fp_launch_offsets(&decode);
     if (!result) result = fp_launch_validity(&decode);
+    if (!result) result = fp_launch_staged(&decode);
+    if (!result) result = fp_launch_assembled(&decode);
     if (result) status = fp_driver_fail(&job->gpu->driver, result, "launching a decode", error);
     fp_gpu_pop(job->gpu);
     return status;
