@@ -107,8 +107,7 @@ static void row(column_parts *p, uint32_t i, int more) {
     forge_put(packed + bit / 8, word | (old + (uint32_t)more) % 4096 << (bit % 8), 2);
 }
 
-/* Only the middle block has packed lengths, of a width that is too large but fits the section,
- * which ends with it. */
+/* Only the middle block has packed lengths: too wide, but the section ends with them. */
 static void wide_block(column_parts *p, uint32_t width) {
     forge_bytes *section = &p->chunk.sections[FORGE_LENGTHS];
     uint64_t directory = 16 * LENGTHS_Q, bytes = 256 * width / 8;
@@ -176,9 +175,8 @@ static void tell_lies(size_t base, uint64_t seed, uint64_t *random) {
 
 /* ---------------------------------------------------------------- length classes and hot parts */
 
-/* A dictionary of order 1 with groups of 4: hot part of 8 slots (2 tokens of 1 byte, 1 of 3), cold
- * part (1 of 2 bytes, 2 of 9). Alterations are of run entries and header fields; only the first is
- * the truth. */
+/* Order 1, classes of 4 codes: hot part of 8 slots (2 tokens of 1 byte, 1 of 3), cold part (1 of 2
+ * bytes, 2 of 9). Run entries and header fields are altered; only the first row is the truth. */
 static void hot_parts(uint64_t *random) {
     static const struct {
         const char *what;
