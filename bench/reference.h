@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 /* How many bytes past the decoded ones the loop may write. */
-#define FP_REFERENCE_SLACK 16u
+#define FP_REFERENCE_SLACK 64u
 
 typedef struct fp_reference fp_reference;
 
-/* Tables for codes 0 .. count - 1, whose tokens are lengths[code] (1..16) bytes of cells[code].
+/* Tables for codes 0 .. count - 1, whose tokens are lengths[code] (1..64) bytes of cells[code].
  * NULL if there is no memory. */
-fp_reference *fp_reference_open(const uint8_t (*cells)[16], const uint8_t *lengths, uint32_t count);
+fp_reference *fp_reference_open(const uint8_t (*cells)[64], const uint8_t *lengths, uint32_t count);
 void fp_reference_close(fp_reference *reference);
 
 /* Decodes codes that are below the count of the tables, to `out`, which has room for their tokens

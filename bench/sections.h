@@ -8,7 +8,7 @@
 
 typedef struct bench_dictionary {
     uint32_t code_bits;
-    uint8_t (*cells)[16]; /* 2^code_bits tokens by code, zero-padded */
+    uint8_t (*cells)[64]; /* 2^code_bits tokens by code, zero-padded */
     uint8_t *lengths;     /* of each; 1 for codes without a token, which do not occur */
 } bench_dictionary;
 

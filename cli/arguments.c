@@ -31,7 +31,7 @@ enum {
     OPTION_DEMO
 };
 
-static const char short_options[] = ":zdtlbco:fkvqVhT:D:0i:";
+static const char short_options[] = ":zdtlbco:fkvqVhT:D:0i:123456789";
 
 static const struct option long_options[] = {
     {"compress", no_argument, NULL, 'z'},
@@ -158,11 +158,11 @@ static int parse_codec(const char *text, cli_options *options) {
     bool good = strncmp(text, "onpair:", 7) == 0 && read_number(text + 7, &bits, &end) &&
                 bits >= 9 && bits <= 16;
     if (good && *end == ':')
-        good = read_number(end + 1, &token, &end) && (token == 8 || token == 16);
+        good = read_number(end + 1, &token, &end) &&
+               (token == 8 || token == 16 || token == 32 || token == 64);
     if (!good || *end != 0)
-        return MISTAKE("--codec takes auto, onpair16, onpair12, fsst12, onpair:BITS[:8|16] with "
-                       "BITS from 9 to 16, or "
-                       "stored, not '%s'",
+        return MISTAKE("--codec takes auto, onpair16, onpair12, fsst12, onpair:BITS[:8|16|32|64] "
+                       "with BITS from 9 to 16, or stored, not '%s'",
                        text);
     options->codec = FASTPAIR_CODEC_ONPAIR;
     options->code_bits = (uint32_t)bits;
@@ -190,6 +190,10 @@ static int take_option(int option, const char *value, cli_options *options) {
     static const char *const backends[] = {"auto", "cpu", "gpu", NULL};
     int index, result;
     uint64_t number = 0;
+    if (option >= '1' && option <= '9') {
+        options->level = (uint32_t)(option - '0');
+        return CLI_OK;
+    }
     switch (option) {
     case 'z': options->mode = CLI_MODE_COMPRESS; return CLI_OK;
     case 'd': options->mode = CLI_MODE_DECOMPRESS; return CLI_OK;

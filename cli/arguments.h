@@ -36,6 +36,7 @@ typedef struct cli_options {
     uint32_t code_bits;             /* 0 unless the codec says */
     uint32_t max_token;             /* 0 unless the codec says */
     fastpair_goal goal;             /* --optimize */
+    uint32_t level;                 /* -1 to -9; 0 default */
     uint64_t chunk_bytes;           /* --chunk; 0 default */
     fastpair_expert_options expert; /* --seed, --sample, --batch, --align */
     bool slice;                     /* --rows was given */

@@ -34,11 +34,10 @@ const char *cli_cpu_name(void) {
 cli_figures cli_figures_of(const fastpair_column_info *info) {
     cli_figures figures = {.text_bytes = info->decoded_bytes + info->rows};
     if (info->has_framing && !info->final_separator && info->rows > 0) figures.text_bytes--;
-    double codes = 0, bytes = 0, short_codes = 0;
+    double codes = 0, short_codes = 0;
     for (int i = 0; i < 16; i++) {
         double count = (double)info->codes_by_length[i];
         codes += count;
-        bytes += count * (i + 1);
         if (i < 8) short_codes += count;
     }
     double decoded = (double)info->decoded_bytes;
@@ -47,7 +46,7 @@ cli_figures cli_figures_of(const fastpair_column_info *info) {
     figures.ratio = info->decoded_bytes ? divide(decoded, paper) : NAN;
     figures.ratio_total =
         info->decoded_bytes ? divide(decoded, (double)info->compressed_bytes) : NAN;
-    figures.mean_token = divide(bytes, codes);
+    figures.mean_token = divide((double)info->coded_bytes, codes);
     figures.share_le8 = divide(short_codes, codes);
     figures.section_bytes = info->dictionary_bytes + info->code_bytes + info->sidecar_bytes +
                             info->length_bytes + info->validity_bytes;

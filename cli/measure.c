@@ -48,6 +48,8 @@ bool cli_preset(int index, fastpair_compress_options *settings) {
         uint32_t max_token;
     } presets[] = {{FASTPAIR_CODEC_ONPAIR, 16, 16},
                    {FASTPAIR_CODEC_ONPAIR, 12, 16},
+                   {FASTPAIR_CODEC_ONPAIR, 12, 32},
+                   {FASTPAIR_CODEC_ONPAIR, 12, 64},
                    {FASTPAIR_CODEC_FSST12, 12, 8}};
     if (index < 0 || index >= (int)(sizeof(presets) / sizeof(*presets))) return false;
     settings->codec = presets[index].codec;

@@ -26,7 +26,7 @@
  * 8 MiB of random bytes, which need the most. */
 #define WRITER_CHUNKS 8
 
-/* No exported dictionary comes near this: 65536 tokens of 16 bytes and their runs. */
+/* No exported dictionary comes near this: 65536 tokens of 64 bytes and their runs. */
 #define LARGEST_DICTIONARY (16ull << 20)
 
 /* Cores this process may run on. */
@@ -53,6 +53,7 @@ fastpair_compress_options cli_compress_options(const cli_options *options) {
         .struct_size = sizeof(fastpair_compress_options),
         .codec = options->codec,
         .goal = options->goal,
+        .level = options->level,
         .code_bits = options->code_bits,
         .max_token = options->max_token,
         .chunk_bytes = options->chunk_bytes,

@@ -27,7 +27,7 @@ cli_reference *cli_reference_open(const uint8_t *image, uint64_t size) {
     good = opened->tables != NULL;
     for (uint64_t i = 0; i < sections->dictionary_count && good; i++) {
         const bench_dictionary *dictionary = &sections->dictionaries[i];
-        opened->tables[i] = fp_reference_open((const uint8_t(*)[16])dictionary->cells,
+        opened->tables[i] = fp_reference_open((const uint8_t(*)[64])dictionary->cells,
                                               dictionary->lengths, 1u << dictionary->code_bits);
         good = opened->tables[i] != NULL;
     }

@@ -11,20 +11,21 @@ extern "C" {
 
 /* ---------------------------------------------------------------- options */
 
-/* How FASTPAIR_CODEC_AUTO chooses among onpair with 16 and with 12 bits, onpair with 14 bits and
- * 8-byte tokens, and fsst12. Each is trained on a part of a sample and judged on the rest.
+/* How FASTPAIR_CODEC_AUTO chooses among onpair with 12, 14 and 16 bits, with tokens of up to 8, 16,
+ * 32 or 64 bytes, and fsst12. Each is trained on a part of a sample and judged on the rest; in
+ * columns of up to 4 MiB, unless the goal is speed, each is tried on the whole column. Rates are
+ * estimates for an H200.
  *
  * In columns of up to 4 MiB the dictionary weighs much. There, with every codec, the goal also says
  * whether tokens that take more than they save are dropped, which makes codes more and narrower. */
 typedef enum fastpair_goal {
-    /* The highest estimated GPU decode rate among those of at most 1.25 times the smallest size.
-     * Tokens are dropped only if the size is otherwise more than 1.25 times as large. */
+    /* The least time from host memory to decoded bytes on a GPU, over a link of 50 GB/s. Tokens are
+     * dropped if that divides the size by 1.02 or more. */
     FASTPAIR_GOAL_BALANCED = 0,
-    /* The smallest estimated size; in columns of up to 4 MiB the smallest of all, as each codec is
-     * tried on the whole column. */
+    /* The smallest size. */
     FASTPAIR_GOAL_RATIO = 1,
-    /* The highest estimated GPU decode rate among those that compress at all. No tokens are
-     * dropped. */
+    /* The highest GPU decode rate, for columns that are on the device already, among the codecs that
+     * compress at all. No tokens are dropped. */
     FASTPAIR_GOAL_SPEED = 2
 } fastpair_goal;
 
@@ -36,6 +37,11 @@ typedef struct fastpair_dictionary fastpair_dictionary;
  * unknown). The same numbers may come several times. A non-zero result stops the work with
  * FASTPAIR_ERROR_CANCELLED, soon but not at once: other threads finish their chunks. */
 typedef int (*fastpair_progress)(void *context, uint64_t done, uint64_t total);
+
+/* Levels of compression, as in zstd. */
+#define FASTPAIR_LEVEL_DEFAULT 3u
+#define FASTPAIR_LEVEL_GREEDY  6u
+#define FASTPAIR_LEVEL_MOST    9u
 
 /* fastpair_expert_options.hot_codes for no hot part. */
 #define FASTPAIR_NO_HOT_CODES UINT32_MAX
@@ -49,7 +55,8 @@ typedef struct fastpair_expert_options {
     uint64_t sample_bytes;
     /* Decides which bytes training looks at; any value. */
     uint64_t seed;
-    /* Codes per sidecar entry: a multiple of 32 in 32..1024; 0: 256. */
+    /* Codes per sidecar entry: a multiple of 32 in 32..1024; 0: 256. At most 16384 / max_token
+     * counts, as a batch has at most 16 KiB. */
     uint32_t batch_codes;
     /* File offsets of sections are multiples of this: 64 or 4096; 0: 64. */
     uint32_t section_alignment;
@@ -66,9 +73,14 @@ typedef struct fastpair_compress_options {
     fastpair_codec codec;
     /* For FASTPAIR_CODEC_AUTO, and for small columns. */
     fastpair_goal goal;
+    /* How much work goes into a small file, 1..FASTPAIR_LEVEL_MOST; 0: FASTPAIR_LEVEL_DEFAULT.
+     * Level 1 is the fastest. Up to FASTPAIR_LEVEL_GREEDY rows are parsed greedily; from there on
+     * into the fewest codes, which takes several times as long. Training takes longer with each
+     * level. Decoding is the same. */
+    uint32_t level;
     /* onpair: 9..16, 0: 16. fsst12: 0 or 12. Else 0. */
     uint32_t code_bits;
-    /* Bytes of the longest token. onpair: 8 or 16, 0: 16. fsst12: 0 or 8. Else 0. */
+    /* Bytes of the longest token. onpair: 8, 16, 32 or 64, 0: 16. fsst12: 0 or 8. Else 0. */
     uint32_t max_token;
     /* Decoded bytes after which a chunk is closed; at most 1 GiB; 0: 8 MiB. A chunk is also closed
      * at 2^20 rows. The least is 16 times section_alignment, 1 KiB by default, and less counts as
@@ -127,12 +139,11 @@ typedef struct fastpair_writer fastpair_writer;
 
 /* Starts a column. `sink` is copied.
  *
- * Training. The writer first waits for two units of rows, or 16 MiB (24 with onpair of 16 bits, 32
- * with auto) if that is more, and trains on a sample of them. A unit is sample_bytes, at most 8
- * MiB, and at least a chunk. Later the writer looks for drift unit by unit. On drift it returns to
+ * Training. The writer first waits for two units of rows, or 32 MiB if that is more, and trains on a
+ * sample of them. A unit is sample_bytes, at most 8 MiB, and at least a chunk. Later the writer looks for drift unit by unit. On drift it returns to
  * one of the last 8 dictionaries if that one serves as well, or trains a new one if that pays.
  *
- * Memory. At most about sample_bytes + max(80 MiB, 9 * (threads + 1) * max(chunk_bytes, longest
+ * Memory. At most about sample_bytes + max(96 MiB, 9 * (threads + 1) * max(chunk_bytes, longest
  * row)), and up to 150 MiB of training tables and dictionaries, however small chunks are. */
 FASTPAIR_API fastpair_status fastpair_writer_open(const fastpair_sink *sink,
                                                   const fastpair_compress_options *options,

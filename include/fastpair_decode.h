@@ -110,18 +110,21 @@ typedef struct fastpair_column_info {
     /* Of the whole image. */
     uint64_t compressed_bytes;
     uint64_t codes;
+    /* What the codes decode to: decoded_bytes without stored chunks. */
+    uint64_t coded_bytes;
     uint64_t chunks;
     uint64_t stored_chunks;
     uint64_t dictionaries;
     /* Of the first dictionary: its codec (FASTPAIR_CODEC_STORED if there is none), the width of its
-     * codes, and the longest token that the codec allows, 8 or 16 bytes. */
+     * codes, and the longest token that the codec allows: 8, 16, 32 or 64 bytes. */
     fastpair_codec codec;
     uint32_t code_bits;
     uint32_t max_token;
     /* In all dictionaries, and how many of those occur in the column. */
     uint64_t tokens;
     uint64_t tokens_in_use;
-    /* Codes whose token has i + 1 bytes. */
+    /* Codes by the length of their token: of 1, 2, ... 8 bytes each for itself, then of 9..12,
+     * 13..16, 17..24, 25..32, 33..40, 41..48, 49..56 and 57..64 bytes. */
     uint64_t codes_by_length[16];
     /* Codes per sidecar entry, in the first chunk. */
     uint32_t batch_codes;

@@ -101,7 +101,7 @@ typedef struct fastpair_rows {
 typedef enum fastpair_codec {
     /* Trains candidates on a sample and chooses by fastpair_goal. */
     FASTPAIR_CODEC_AUTO = 0,
-    /* Merged pairs; codes of 9..16 bits, tokens of up to 8 or 16 bytes. */
+    /* Merged pairs; codes of 9..16 bits, tokens of up to 8, 16, 32 or 64 bytes. */
     FASTPAIR_CODEC_ONPAIR = 1,
     /* An iterated symbol table; codes of 12 bits, tokens of up to 8 bytes. */
     FASTPAIR_CODEC_FSST12 = 2,

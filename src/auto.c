@@ -1,23 +1,44 @@
 /* auto.c - choosing a codec. In: rows. Out: a codec with its parameters, and a sample to train it
- * on. The trick: each candidate is trained on three quarters of a sample and judged on the rest. So
- * no dictionary is credited for what it has learned by heart. The rule is the one fastpair.h states
- * for each goal; sizes and rates are estimates for the whole column. Refuses nothing. */
+ * on. The trick: each candidate is trained on the first part of a sample and judged on the last. So
+ * no dictionary is credited for what it has learned by heart. What counts is the cost of
+ * estimate.h, for the whole column. Refuses nothing. */
 #include "auto.h"
 
+#include "estimate.h"
 #include "pack.h"
 #include "parse.h"
 #include "sidecar.h"
 
-/* Bytes that candidates are compared on. */
-#define COMPARED_BYTES (8u << 20)
+/* Bytes that candidates are compared on, and the share of it, one in so many, that judges. The rest is
+ * for training: wide codes need much of it, or they are thought little of. */
+#define COMPARED_BYTES (16u << 20)
+#define JUDGES         8u
+/* A candidate must cost less than this share of the best one before it: estimates are not better than
+ * that, and earlier ones are faster to decode. */
+#define CLEARLY_LESS 0.99
+/* Long tokens cannot gain much where tokens of up to 16 bytes have fewer bytes on average. */
+#define LEAST_LONG_MEAN 4.0
 /* The length of a stream is unknown; a dictionary is then spread over this much. */
 #define UNKNOWN_COLUMN_BYTES (256u << 20)
 
-const fp_codec_choice fp_auto_candidates[FP_CANDIDATES] = {
-    {FASTPAIR_CODEC_ONPAIR, 16, 16},
-    {FASTPAIR_CODEC_ONPAIR, 12, 16},
-    {FASTPAIR_CODEC_ONPAIR, 14, 8},
-    {FASTPAIR_CODEC_FSST12, 12, 8},
+/* Candidates are compared at no higher level: what is best at this one is best, or nearly, at
+ * all. */
+#define COMPARED_LEVEL 2u
+
+#define BALANCED (1u << FASTPAIR_GOAL_BALANCED)
+#define RATIO    (1u << FASTPAIR_GOAL_RATIO)
+#define SPEED    (1u << FASTPAIR_GOAL_SPEED)
+
+/* In the order in which they are tried: a codec with longer tokens right after the same with shorter
+ * ones. */
+const fp_candidate fp_auto_candidates[FP_CANDIDATES] = {
+    {{FASTPAIR_CODEC_ONPAIR, 12, 16}, BALANCED | RATIO | SPEED},
+    {{FASTPAIR_CODEC_ONPAIR, 12, 32}, BALANCED | RATIO},
+    {{FASTPAIR_CODEC_ONPAIR, 12, 64}, BALANCED | RATIO},
+    {{FASTPAIR_CODEC_ONPAIR, 14, 16}, BALANCED | RATIO},
+    {{FASTPAIR_CODEC_ONPAIR, 16, 16}, BALANCED | RATIO},
+    {{FASTPAIR_CODEC_ONPAIR, 14, 8}, RATIO | SPEED},
+    {{FASTPAIR_CODEC_FSST12, 12, 8}, RATIO | SPEED},
 };
 
 /* A sample in two parts: pieces before `train_pieces` to train on, the others to judge by. */
@@ -30,57 +51,64 @@ typedef struct codec_contest {
     uint16_t *ids; /* room for the sample's */
 } codec_contest;
 
-typedef struct estimate {
-    double size; /* bytes of the whole column */
-    double rate; /* decoded GB/s on a Hopper GPU */
-} estimate;
-
-/* The decode rate to expect: codes per nanosecond by what the dictionary costs to look up, but no
- * more than reading codes and writing bytes takes at 86 % of 4.2 TB/s. Measured on an H200;
- * docs/lab/training.md has the table. */
-static double estimate_rate(fp_codec_choice choice, double mean_token, double ratio) {
-    double codes = choice.code_bits > 14   ? 250 /* most of the dictionary in L2 */
-                   : choice.max_token > 8  ? 500 /* 16-byte tokens in shared memory */
-                   : choice.code_bits > 12 ? 560 /* 8-byte tokens, up to 128 KiB of them */
-                                           : 640;
-    double lookups = codes * mean_token, memory = 0.86 * 4200 / (1 + 1 / ratio);
-    return lookups < memory ? lookups : memory;
-}
-
 static fastpair_status estimate_candidate(const codec_contest *contest, fp_codec_choice choice,
-                                          estimate *result, fastpair_error *error) {
+                                          fp_estimate *result, fastpair_error *error) {
     const fp_sample *sample = contest->sample;
     const uint64_t *offsets = contest->offsets, train_pieces = contest->train_pieces;
+    const uint64_t cap =
+        fp_sample_default(choice.codec, choice.code_bits, contest->settings->level);
     fp_sample part = *sample;
-    part.pieces = train_pieces;
-    part.size = offsets[train_pieces];
+    part.pieces = 0;
+    while (part.pieces < train_pieces && offsets[part.pieces] < cap) part.pieces++;
+    part.size = offsets[part.pieces];
     fastpair_dictionary *model;
-    fastpair_status status = fp_model_train(&part, choice, contest->settings, &model, error);
+    fp_settings settings = *contest->settings;
+    if (settings.level > COMPARED_LEVEL) settings.level = COMPARED_LEVEL;
+    fastpair_status status = fp_model_train(&part, choice, &settings, &model, error);
     if (status) return status;
     uint64_t bytes = offsets[sample->pieces] - offsets[train_pieces];
     uint64_t codes = fp_parse_rows(model->matcher, sample->bytes, offsets + train_pieces,
                                    sample->pieces - train_pieces, contest->ids);
     uint64_t token_bytes = fp_model_token_bytes(model);
     fp_model_close(model);
+    fp_packing packing = fp_packing_for(contest->settings, choice.code_bits, choice.max_token);
     double coded = (double)(fp_packed_size(codes, choice.code_bits) +
-                            fp_sidecar_size(codes, contest->settings->batch_codes));
+                            fp_sidecar_size(codes, packing.batch_codes, packing.group_batches));
     double column = (double)contest->column_bytes;
-    result->size = coded * column / (double)bytes + (double)token_bytes;
-    result->rate = estimate_rate(choice, (double)bytes / (double)codes, column / result->size);
+    *result = (fp_estimate){.size = coded * column / (double)bytes + (double)token_bytes,
+                            .bytes = column,
+                            .mean_token = (double)bytes / (double)codes};
     return FASTPAIR_OK;
 }
 
-static fp_codec_choice pick(const estimate *estimates, fastpair_goal goal, double column_bytes) {
-    unsigned smallest = 0, best = 0;
-    for (unsigned i = 1; i < FP_CANDIDATES; i++)
-        if (estimates[i].size < estimates[smallest].size) smallest = i;
-    if (goal == FASTPAIR_GOAL_RATIO) return fp_auto_candidates[smallest];
-    double limit =
-        goal == FASTPAIR_GOAL_SPEED ? column_bytes : estimates[smallest].size * FP_BALANCED_SIZE;
-    best = smallest;
-    for (unsigned i = 0; i < FP_CANDIDATES; i++)
-        if (estimates[i].size <= limit && estimates[i].rate > estimates[best].rate) best = i;
-    return fp_auto_candidates[best];
+/* Longer tokens are not worth a try where shorter ones are few or gained nothing: `before` are the
+ * estimates of the candidates before it. */
+static int is_hopeless(const fp_estimate *before, unsigned candidate) {
+    const fp_codec_choice *choice = &fp_auto_candidates[candidate].choice;
+    if (choice->max_token == 32) return before[candidate - 1].mean_token < LEAST_LONG_MEAN;
+    return choice->max_token == 64 && (!before[candidate - 1].bytes ||
+                                       before[candidate - 1].size > before[candidate - 2].size);
+}
+
+/* The candidate of the least cost. */
+static fastpair_status hold_contest(const codec_contest *contest, fp_codec_choice *choice,
+                                    fastpair_error *error) {
+    const fastpair_goal goal = contest->settings->goal;
+    fp_estimate estimates[FP_CANDIDATES] = {{0}};
+    double least = 0;
+    for (unsigned i = 0; i < FP_CANDIDATES; i++) {
+        const fp_candidate *candidate = &fp_auto_candidates[i];
+        if (!(candidate->goals >> goal & 1) || is_hopeless(estimates, i)) continue;
+        fastpair_status status =
+            estimate_candidate(contest, candidate->choice, &estimates[i], error);
+        if (status) return status;
+        double cost = fp_estimate_cost(goal, candidate->choice, &estimates[i]);
+        if (i == 0 || cost < least * CLEARLY_LESS) {
+            least = cost;
+            *choice = candidate->choice;
+        }
+    }
+    return FASTPAIR_OK;
 }
 
 /* Chooses a codec for the sample by settings->goal. */
@@ -96,20 +124,16 @@ static fastpair_status choose_codec(const fp_sample *sample, const fp_settings *
                              .settings = settings,
                              .ids = ids};
     fastpair_status status = FASTPAIR_OK;
-    *choice = fp_auto_candidates[1];
+    *choice = fp_auto_candidates[0].choice;
     if (!offsets || !ids) {
         status = fp_fail_memory(error, sample->size * sizeof *ids);
     } else {
         while (contest.train_pieces < sample->pieces &&
-               offsets[contest.train_pieces + 1] <= sample->size / 4 * 3)
+               offsets[contest.train_pieces + 1] <= sample->size / JUDGES * (JUDGES - 1))
             contest.train_pieces++;
-        estimate estimates[FP_CANDIDATES];
         /* One piece, or none, leaves nothing to judge by: keep the 12-bit default. */
-        int can_judge = contest.train_pieces > 0 && contest.train_pieces < sample->pieces;
-        for (unsigned i = 0; i < FP_CANDIDATES && can_judge && !status; i++)
-            status = estimate_candidate(&contest, fp_auto_candidates[i], &estimates[i], error);
-        if (can_judge && !status)
-            *choice = pick(estimates, settings->goal, (double)contest.column_bytes);
+        if (contest.train_pieces > 0 && contest.train_pieces < sample->pieces)
+            status = hold_contest(&contest, choice, error);
     }
     fp_release(allocator, offsets);
     fp_release(allocator, ids);
@@ -131,7 +155,8 @@ fastpair_status fp_auto_sample(const fastpair_rows *rows, const fp_settings *set
         if (status) return status;
     }
     *choice = chosen;
-    uint64_t cap = wanted ? wanted : fp_sample_default(chosen.codec, chosen.code_bits);
+    uint64_t cap =
+        wanted ? wanted : fp_sample_default(chosen.codec, chosen.code_bits, settings->level);
     return fp_sample_open(rows, cap, seed, allocator, sample, error);
 }
 

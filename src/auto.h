@@ -5,11 +5,16 @@
 #include "model.h"
 
 /* The codecs that an automatic choice is among. */
-#define FP_CANDIDATES 4u
-extern const fp_codec_choice fp_auto_candidates[FP_CANDIDATES];
+#define FP_CANDIDATES 7u
+typedef struct fp_candidate {
+    fp_codec_choice choice;
+    uint32_t goals; /* bits of the goals it can serve: 1 << FASTPAIR_GOAL_... */
+} fp_candidate;
+extern const fp_candidate fp_auto_candidates[FP_CANDIDATES];
 
-/* The goal `balanced` accepts a size of at most this many times the smallest, for speed. */
-#define FP_BALANCED_SIZE 1.25
+/* Fewer tokens are more codes, which take longer to decode. With the goal `balanced` tokens of a
+ * small column are dropped if that divides its size by this or more. */
+#define FP_BALANCED_SIZE 1.02
 
 /* Draws the training sample for settings->choice. An automatic choice is settled first, by
  * settings->goal: *choice is the codec to train. `column_bytes` 0 means unknown. */

@@ -60,7 +60,8 @@ void fp_chunk_write_header(const fp_chunk *chunk, uint8_t *header) {
     fp_store32(header + AT_BATCH, chunk->batch_codes);
     fp_store32(header + AT_GROUP, chunk->group_batches);
     fp_store32(header + AT_LARGEST, chunk->largest_batch);
-    for (int i = 0; i < 16; i++) fp_store64(header + AT_BY_LENGTH + i * 8, chunk->by_length[i]);
+    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++)
+        fp_store64(header + AT_BY_LENGTH + i * 8, chunk->by_length[i]);
     for (int i = 0; i < FP_SECTIONS; i++) {
         uint8_t *entry = header + AT_SECTIONS + i * SECTION_ENTRY;
         fp_store64(entry, chunk->sections[i].offset);
@@ -108,8 +109,8 @@ static const char *stored_fault(const fp_chunk *chunk, uint32_t *where) {
     FAULT(AT_CODES, chunk->codes, "a stored chunk has codes");
     FAULT(AT_BATCH, chunk->batch_codes || chunk->group_batches || chunk->largest_batch,
           "a stored chunk has batches");
-    for (int i = 0; i < 16; i++)
-        FAULT(AT_BY_LENGTH + i * 8u, chunk->by_length[i], "a stored chunk counts token lengths");
+    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++)
+        FAULT(AT_BY_LENGTH + i * 8, chunk->by_length[i], "a stored chunk counts token lengths");
     return NULL;
 }
 
@@ -120,25 +121,26 @@ static const char *coded_fault(const fp_chunk *chunk, uint64_t dictionaries, uin
           chunk->batch_codes < FP_MIN_BATCH || chunk->batch_codes > FP_MAX_BATCH ||
               chunk->batch_codes % 32,
           "the batch size is no multiple of 32 in 32..1024");
-    FAULT(AT_GROUP, chunk->group_batches != fp_group_batches(chunk->batch_codes),
-          "the group size does not follow from the batch size");
-    uint64_t codes = 0, bytes = 0;
-    for (uint32_t i = 0; i < 16; i++) {
+    uint32_t group = chunk->group_batches;
+    FAULT(AT_GROUP, !group || (group & (group - 1)) || group > FP_MAX_GROUP / chunk->batch_codes,
+          "the batches of a group are no power of two or have more than 4096 codes");
+    uint64_t codes = 0, least = 0, most = 0;
+    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++) {
         /* Every token has a byte, so no count passes the decoded size, which is below 2^32: the
          * sums fit. */
         FAULT(AT_BY_LENGTH + i * 8, chunk->by_length[i] > chunk->decoded_bytes,
               "there are more codes of a length than decoded bytes");
         codes += chunk->by_length[i];
-        bytes += chunk->by_length[i] * (i + 1);
+        least += chunk->by_length[i] * fp_class_least(i);
+        most += chunk->by_length[i] * fp_class_most(i);
     }
     FAULT(AT_CODES, chunk->codes < 1, "a coded chunk has no codes");
     FAULT(AT_CODES, codes != chunk->codes, "the codes by length do not add up to the codes");
-    FAULT(AT_DECODED, bytes != chunk->decoded_bytes,
-          "the codes by length do not add up to the decoded bytes");
+    FAULT(AT_DECODED, chunk->decoded_bytes < least || chunk->decoded_bytes > most,
+          "the codes by length cannot have the decoded bytes");
     uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes);
     FAULT(AT_LARGEST,
-          chunk->largest_batch > 16 * chunk->batch_codes ||
-              chunk->largest_batch > chunk->decoded_bytes ||
+          chunk->largest_batch > FP_LARGEST_BATCH || chunk->largest_batch > chunk->decoded_bytes ||
               chunk->largest_batch * batches < chunk->decoded_bytes,
           "the largest batch does not fit the decoded bytes");
     return NULL;
@@ -152,7 +154,9 @@ static const char *section_fault(const fp_chunk *chunk, uint32_t alignment, uint
     uint64_t expected[FP_SECTIONS] = {
         [FP_SECTION_CODES] =
             chunk->coded ? fp_packed_size(chunk->codes, bits) : chunk->decoded_bytes,
-        [FP_SECTION_SIDECAR] = chunk->coded ? fp_sidecar_size(chunk->codes, chunk->batch_codes) : 0,
+        [FP_SECTION_SIDECAR] =
+            chunk->coded ? fp_sidecar_size(chunk->codes, chunk->batch_codes, chunk->group_batches)
+                         : 0,
         [FP_SECTION_LENGTHS] = lengths,
         [FP_SECTION_VALIDITY] = chunk->has_validity ? (chunk->rows + 7) / 8 : 0};
     for (uint32_t i = 0; i < FP_SECTIONS; i++)
@@ -196,7 +200,8 @@ fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position,
                         .batch_codes = fp_load32(header + AT_BATCH),
                         .group_batches = fp_load32(header + AT_GROUP),
                         .largest_batch = fp_load32(header + AT_LARGEST)};
-    for (int i = 0; i < 16; i++) chunk->by_length[i] = fp_load64(header + AT_BY_LENGTH + i * 8);
+    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++)
+        chunk->by_length[i] = fp_load64(header + AT_BY_LENGTH + i * 8);
     for (int i = 0; i < FP_SECTIONS; i++) {
         const uint8_t *entry = header + AT_SECTIONS + i * SECTION_ENTRY;
         chunk->sections[i] =

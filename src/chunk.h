@@ -4,12 +4,42 @@
 
 #include "error.h"
 #include "format.h"
+#include "tokens.h"
 
 typedef struct fp_section {
     uint64_t offset; /* from the block's start */
     uint64_t size;
     uint64_t checksum;
 } fp_section;
+
+/* A header counts codes by token length: lengths of 1..8 bytes each for itself, then 9..12, 13..16,
+ * and eights up to 64. */
+#define FP_LENGTH_CLASSES 16
+
+/* The class, 0 .. FP_LENGTH_CLASSES - 1, of a length of 1..64. */
+static inline uint32_t fp_length_class(uint32_t length) {
+    return length <= 8 ? length - 1 : length <= 16 ? (length - 1) / 4 + 6 : (length - 1) / 8 + 8;
+}
+
+/* The shortest and the longest length of a class. */
+static inline uint32_t fp_class_least(uint32_t class_number) {
+    return class_number < 8    ? class_number + 1
+           : class_number < 10 ? 4 * (class_number - 6) + 1
+                               : 8 * (class_number - 8) + 1;
+}
+static inline uint32_t fp_class_most(uint32_t class_number) {
+    return class_number < 8    ? class_number + 1
+           : class_number < 10 ? 4 * (class_number - 5)
+                               : 8 * (class_number - 7);
+}
+
+/* Counts by class, from counts by length 1..64. */
+static inline void fp_count_classes(const uint64_t by_length[FP_MAX_TOKEN + 1],
+                                    uint64_t by_class[FP_LENGTH_CLASSES]) {
+    memset(by_class, 0, FP_LENGTH_CLASSES * sizeof *by_class);
+    for (uint32_t length = 1; length <= FP_MAX_TOKEN; length++)
+        by_class[fp_length_class(length)] += by_length[length];
+}
 
 enum { FP_SECTION_CODES, FP_SECTION_SIDECAR, FP_SECTION_LENGTHS, FP_SECTION_VALIDITY, FP_SECTIONS };
 
@@ -26,7 +56,7 @@ typedef struct fp_chunk {
     uint32_t batch_codes;
     uint32_t group_batches;
     uint32_t largest_batch;
-    uint64_t by_length[16];
+    uint64_t by_length[FP_LENGTH_CLASSES]; /* codes, by the class of their token's length */
     fp_section sections[FP_SECTIONS];
 } fp_chunk;
 

@@ -72,6 +72,22 @@ static fastpair_status sidecar_fault(const fp_chunk_view *view, fastpair_error *
                           error);
 }
 
+/* One token in so many is rare. A branch that is guessed wrong costs as much as copying several
+ * tokens in vain (docs/lab/cpu-decoder.md). */
+#define RARE 40u
+
+/* The least of 16, 32 and 64 bytes that longer tokens are rare. */
+static uint32_t rarely_above(const fp_chunk *chunk) {
+    uint64_t longer = 0;
+    uint32_t bytes = FP_MAX_TOKEN;
+    for (uint32_t i = FP_LENGTH_CLASSES; bytes > 16 && i-- > 0;) {
+        if (fp_class_most(i) == bytes / 2) bytes /= 2;
+        longer += chunk->by_length[i];
+        if (longer * RARE > chunk->codes) break;
+    }
+    return bytes;
+}
+
 /* Decodes batches first .. last, which must give exactly `size` bytes. */
 static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first, uint64_t last,
                                       uint8_t *out, uint64_t size, fastpair_error *error) {
@@ -82,8 +98,8 @@ static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first,
     const fp_decoder *decoder;
     fastpair_status status = fp_column_dict_decoder(view->dictionary, &decoder, error);
     if (status) return status;
-    fp_code_range range = {view->block + codes->offset, codes->size, begin, end - begin,
-                           view->bulk};
+    fp_code_range range = {view->block + codes->offset, codes->size, begin, end - begin, view->bulk,
+                           rarely_above(chunk)};
     if (fp_decode_codes(decoder, &range, out, size) != size)
         return fp_chunk_fault(
             view, FP_SECTION_CODES, 0,

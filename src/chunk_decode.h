@@ -19,9 +19,6 @@ typedef struct fp_chunk_view {
     int bulk;                   /* as fp_decode_codes takes it */
 } fp_chunk_view;
 
-/* No batch decodes to more: 1024 codes of 16 bytes. */
-#define FP_LARGEST_BATCH (FP_MAX_BATCH * 16u)
-
 /* One decoded batch, kept by callers that decode pieces, since neighbouring pieces mostly share a
  * batch. It serves one column, as long as its blocks stay where they are. */
 typedef struct fp_batch_cache {

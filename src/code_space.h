@@ -47,19 +47,24 @@
 /* What a trainer fills. */
 typedef struct fp_code_space {
     uint32_t code_bits; /* there are 2^code_bits codes */
-    uint32_t max_token; /* 8 or 16: no token is longer */
+    uint32_t max_token; /* 8, 16, 32 or 64: no token is longer */
     int hot;            /* leave room for a hot part */
+    uint32_t level;     /* 1..FASTPAIR_LEVEL_MOST: how much work training may take */
 } fp_code_space;
 
-/* Whether training must leave room for a hot part: `hot_codes` is the caller's option. */
+/* Whether training must leave room for a hot part, which dictionaries with long tokens never have:
+ * `hot_codes` is the caller's option. */
 static inline int fp_reserves_hot(uint32_t hot_codes, uint32_t code_bits, uint32_t max_token) {
+    if (max_token > FP_SHORT_TOKEN) return 0;
     if (hot_codes) return hot_codes != FASTPAIR_NO_HOT_CODES;
     return code_bits >= (max_token > 8 ? FP_HOT_FROM_BITS_LONG : FP_HOT_FROM_BITS);
 }
 
-/* log2 of the codes per length class, for a code width. */
-static inline uint32_t fp_class_shift(uint32_t code_bits) {
-    return code_bits <= FP_CLASS_TABLE_BITS    ? 0
+/* log2 of the codes per length class, for a code width. Classes of 64 lengths would waste too many
+ * codes, so dictionaries with long tokens have classes of one code. */
+static inline uint32_t fp_class_shift(uint32_t code_bits, uint32_t max_token) {
+    return max_token > FP_SHORT_TOKEN          ? 0
+           : code_bits <= FP_CLASS_TABLE_BITS  ? 0
            : code_bits <= FP_CLASS_TABLE_UP_TO ? code_bits - FP_CLASS_TABLE_BITS
                                                : FP_WIDE_CLASS_SHIFT;
 }
@@ -73,7 +78,7 @@ typedef struct fp_room {
 /* Room for a whole code space less what the 256 single bytes take. A hot part costs up to one class
  * per length, because each length then has a hot and a cold run. */
 static inline fp_room fp_room_for(const fp_code_space *space) {
-    fp_room room = {.shift = fp_class_shift(space->code_bits)};
+    fp_room room = {.shift = fp_class_shift(space->code_bits, space->max_token)};
     room.classes_free = (1u << (space->code_bits - room.shift)) - (256u >> room.shift) -
                         (space->hot ? space->max_token : 0);
     room.of_length[1] = 256;

@@ -62,7 +62,7 @@ static fastpair_status check_gaps(const fp_dict *dict, const fp_dict_block *bloc
 static fastpair_status take_from_budget(fp_table_budget *budget, const fp_dict *dict,
                                         const fp_dict_block *block, fastpair_error *error) {
     uint64_t position = block->position;
-    budget->taken += 18ull << dict->code_bits; /* a 16-byte cell and two lengths per code */
+    budget->taken += 18ull << dict->code_bits; /* a 16-byte cell and two lengths, or a place */
     if (budget->taken <= table_limit(position + fp_load64(block->bytes + 8))) return FASTPAIR_OK;
     return fp_fail(error, FASTPAIR_ERROR_LIMIT, position,
                    "dictionary at offset %" PRIu64
@@ -142,8 +142,9 @@ fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t
 
 uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary) {
     if (dictionary->decoder && dictionary->length_of_code) return 0;
-    /* A cell of 16 bytes and three lengths per code; small tables, and those of pairs. */
-    return (19ull << dictionary->dict.code_bits) + (64u << 10);
+    /* A cell of 16 bytes and three lengths per code, or a place and a length, and the tokens; small
+     * tables, and those of pairs. */
+    return (19ull << dictionary->dict.code_bits) + dictionary->dict.bytes_size + (64u << 10);
 }
 
 void fp_column_dict_drop_tables(fp_column_dict *dictionary) {

@@ -15,10 +15,8 @@
  * because waiting rows are limited and must hold a unit. */
 #define UNIT_BYTES (8u << 20)
 #define UNIT_ROWS  (2u * FP_CHUNK_ROWS)
-/* What a stream waits for before it trains, unless sample_bytes says otherwise; _AUTO: if a codec
- * is to be chosen. */
-#define FIRST_BYTES      (16u << 20)
-#define FIRST_BYTES_AUTO (32u << 20)
+/* What a stream waits for before it trains, unless sample_bytes says otherwise. */
+#define FIRST_BYTES (32u << 20)
 
 /* ---------------------------------------------------------------- rules */
 
@@ -31,8 +29,9 @@ static uint64_t unit_bytes(const fp_settings *settings) {
 
 uint64_t fp_cut_first_bytes(const fp_settings *settings) {
     uint64_t sample = settings->sample_bytes, bytes = FIRST_BYTES, unit = unit_bytes(settings);
-    if (settings->choice.codec == FASTPAIR_CODEC_AUTO) bytes = FIRST_BYTES_AUTO;
-    if (!sample) sample = fp_sample_default(settings->choice.codec, settings->choice.code_bits);
+    if (!sample)
+        sample =
+            fp_sample_default(settings->choice.codec, settings->choice.code_bits, settings->level);
     if (settings->sample_bytes || bytes < sample) bytes = sample;
     /* Two units' worth always holds a complete unit. */
     return bytes > 2 * unit ? bytes : 2 * unit;

@@ -26,26 +26,19 @@ fastpair_cpu_level fastpair_cpu_detect(void) {
 #endif
 }
 
-/* The loop for short calls; level AVX-512 uses the AVX2 loop for them, too. What else was tried is
+/* The loops for short calls; level AVX-512 uses the AVX2 loop for them, too. What else was tried is
  * in docs/lab/cpu-decoder.md. */
-static fp_decode_loop *loop_of(fastpair_cpu_level level) {
+static fp_decode_loop *loop_of(fastpair_cpu_level level, int is_long) {
 #if defined(__x86_64__)
-    if (level >= FASTPAIR_CPU_AVX2) return fp_decode_loop_avx2;
+    if (level >= FASTPAIR_CPU_AVX2) return is_long ? fp_decode_long_avx2 : fp_decode_loop_avx2;
 #endif
     (void)level;
-    return fp_decode_loop_portable;
+    return is_long ? fp_decode_long_portable : fp_decode_loop_portable;
 }
 
 /* ---------------------------------------------------------------- tables */
 
 #define CACHE_LINE 64u
-
-static uint32_t longest_token(const fp_dict *dict) {
-    uint32_t longest = 0;
-    for (uint32_t r = 0; r < dict->run_count; r++)
-        if (dict->runs[r].length > longest) longest = dict->runs[r].length;
-    return longest;
-}
 
 static void fill_cells(const fp_dict *dict, uint32_t cell_bytes, uint8_t *cells) {
     memset(cells, 0, (size_t)cell_bytes << dict->code_bits);
@@ -118,13 +111,13 @@ static void choose_bulk_loop(fp_decoder *decoder, fastpair_cpu_level level, cons
 #endif
 }
 
-fastpair_status fp_decoder_open(const fp_dict *dict, fastpair_cpu_level level,
-                                const fastpair_allocator *allocator, fp_decoder **decoder,
-                                fastpair_error *error) {
-    *decoder = NULL;
+/* Opens a decoder for tokens of up to 16 bytes. */
+static fastpair_status open_short(const fp_dict *dict, fastpair_cpu_level level,
+                                  const fastpair_allocator *allocator, fp_decoder **decoder,
+                                  fastpair_error *error) {
     /* One block: the struct, the small tables, the cells from the start of a cache line on, their
      * lengths; then the same for pairs. */
-    uint32_t cell_bytes = longest_token(dict) <= 8 ? 8 : 16, bits = dict->code_bits;
+    uint32_t cell_bytes = fp_dict_longest(dict) <= 8 ? 8 : 16, bits = dict->code_bits;
     uint64_t cells_size = (uint64_t)cell_bytes << bits, lengths_size = 2ull << bits;
     uint64_t pairs_size = CACHE_LINE + pairs_of(bits) * (2 * cell_bytes + 1);
     uint64_t size = sizeof(fp_decoder) + sizeof(fp_squeeze) + CACHE_LINE + cells_size +
@@ -136,8 +129,8 @@ fastpair_status fp_decoder_open(const fp_dict *dict, fastpair_cpu_level level,
     cells += -(uintptr_t)cells % CACHE_LINE;
     uint8_t *lengths = cells + cells_size;
     fill_cells(dict, cell_bytes, cells);
-    fp_dict_expand(dict, NULL, lengths);
-    *made = (fp_decoder){.loop = loop_of(level),
+    fp_dict_expand(dict, NULL, 0, lengths);
+    *made = (fp_decoder){.loop = loop_of(level, 0),
                          .cells = cells,
                          .lengths = lengths,
                          .code_bits = bits,
@@ -148,6 +141,62 @@ fastpair_status fp_decoder_open(const fp_dict *dict, fastpair_cpu_level level,
     made->lookup = arrange_lengths(lengths, bits, dict->code_slots, cell_bytes);
     *decoder = made;
     return FASTPAIR_OK;
+}
+
+/* Slots without a token are in the zeros after the tokens. */
+static void fill_places(const fp_dict *dict, uint32_t cell_bytes, uint32_t *places) {
+    uint32_t patterns = 1u << dict->code_bits, begin = 0;
+    for (uint32_t r = 0; r < dict->run_count; r++) {
+        const fp_run *run = &dict->runs[r];
+        uint32_t code = run->first_code, end = code + run->count;
+        uint32_t next = r + 1 < dict->run_count ? run[1].first_code : dict->code_slots;
+        for (; code < end; code++, begin += run->length)
+            places[code] = begin << FP_PLACE_SHIFT | run->length;
+        for (; code < next; code++)
+            places[code] = (uint32_t)dict->bytes_size << FP_PLACE_SHIFT | run->length;
+    }
+    for (uint32_t code = dict->code_slots; code < patterns; code++)
+        places[code] = FP_BAD_LONG(cell_bytes);
+}
+
+/* The same for longer tokens. */
+static fastpair_status open_long(const fp_dict *dict, fastpair_cpu_level level,
+                                 const fastpair_allocator *allocator, fp_decoder **decoder,
+                                 fastpair_error *error) {
+    uint32_t cell_bytes = fp_dict_longest(dict) <= 32 ? 32 : 64, bits = dict->code_bits;
+    uint64_t places_size = sizeof(uint32_t) << bits;
+    /* Wherever a token begins, so many bytes are read. */
+    uint64_t size = sizeof(fp_decoder) + CACHE_LINE + places_size + dict->bytes_size + FP_MAX_TOKEN;
+    fp_decoder *made = fp_allocate(allocator, size, 1);
+    if (!made) return fp_fail_memory(error, size);
+    uint8_t *space = (uint8_t *)(made + 1);
+    uint32_t *places = (uint32_t *)(space + -(uintptr_t)space % CACHE_LINE);
+    uint8_t *tokens = (uint8_t *)places + places_size;
+    fill_places(dict, cell_bytes, places);
+    memcpy(tokens, dict->bytes, (size_t)dict->bytes_size);
+    memset(tokens + dict->bytes_size, 0, FP_MAX_TOKEN);
+    *made = (fp_decoder){.loop = loop_of(level, 1),
+                         .cells = tokens,
+                         .places = places,
+                         .code_bits = bits,
+                         .code_slots = dict->code_slots,
+                         .cell_bytes = cell_bytes};
+    made->bulk_loop = made->loop;
+    made->rare_loop = fp_decode_rare_portable;
+#if defined(__x86_64__)
+    if (level >= FASTPAIR_CPU_AVX2) made->rare_loop = fp_decode_rare_avx2;
+    if (level >= FASTPAIR_CPU_AVX512 && cell_bytes == 64) made->bulk_loop = fp_decode_long_avx512;
+#endif
+    *decoder = made;
+    return FASTPAIR_OK;
+}
+
+fastpair_status fp_decoder_open(const fp_dict *dict, fastpair_cpu_level level,
+                                const fastpair_allocator *allocator, fp_decoder **decoder,
+                                fastpair_error *error) {
+    *decoder = NULL;
+    return (fp_dict_longest(dict) <= FP_SHORT_TOKEN ? open_short : open_long)(
+        dict, level, allocator, decoder, error);
 }
 
 void fp_decoder_close(fp_decoder *decoder, const fastpair_allocator *allocator) {
@@ -173,9 +222,10 @@ static int decode_singly(const fp_decoder *decoder, cursor *at, uint64_t to) {
         fp_unpack(at->packed, at->packed_size, decoder->code_bits, at->code, count, codes);
         for (uint64_t i = 0; i < count; i++) {
             if (codes[i] >= decoder->code_slots) return 0;
-            uint32_t length = fp_length_of(decoder, codes[i]);
+            uint32_t length;
+            const uint8_t *token = fp_token_of(decoder, codes[i], &length);
             if ((uint64_t)(at->out_end - at->out) < length) return 0;
-            memcpy(at->out, decoder->cells + (uint64_t)codes[i] * decoder->cell_bytes, length);
+            memcpy(at->out, token, length);
             at->out += length;
         }
         at->code += count;
@@ -194,7 +244,8 @@ static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
     return groups < readable ? groups : readable;
 }
 
-/* The longest output of one call of a loop: long enough that the call costs nothing. */
+/* The longest output of one call of a loop: long enough that the call costs nothing. Tokens of more
+ * than 16 bytes count as 16, since few are as long as a cell. */
 #define RUN_BYTES (32u << 10)
 
 #define PAGE 4096u
@@ -221,17 +272,25 @@ static inline __attribute__((always_inline)) void look_up_pages(uint64_t long_to
     for (page += -(uintptr_t)page % PAGE; page < end; page += PAGE) __builtin_prefetch(page, 0, 2);
 }
 
-#define ASIDE_GROUPS 16u
-#define ASIDE_BYTES                                                                                \
-    (ASIDE_GROUPS * FP_DECODE_GROUP * FP_MAX_TOKEN + FP_DECODE_OVERRUN(FP_MAX_TOKEN))
+#define ASIDE_BYTES (8u << 10)
+
+static fp_decode_loop *loop_for(const fp_decoder *decoder, const fp_code_range *codes) {
+    if (decoder->rare_loop && codes->rarely_above && codes->rarely_above <= decoder->cell_bytes / 2)
+        return decoder->rare_loop;
+    return codes->bulk ? decoder->bulk_loop : decoder->loop;
+}
 
 /* Decodes `groups` groups from a multiple of 16 codes on. 0 if a code is bad or does not fit. */
-static int decode_groups(const fp_decoder *decoder, int bulk, cursor *at, uint64_t groups) {
-    fp_decode_loop *const loop = bulk ? decoder->bulk_loop : decoder->loop;
+static int decode_groups(const fp_decoder *decoder, const fp_code_range *codes, cursor *at,
+                         uint64_t groups) {
+    fp_decode_loop *const loop = loop_for(decoder, codes);
     const uint64_t long_token = loop == decoder->loop ? LONG_TOKEN : LONG_TOKEN_BULK;
     const uint64_t cell_bytes = decoder->cell_bytes,
                    group_bytes = fp_group_bytes(decoder->code_bits);
-    const uint64_t most_groups = RUN_BYTES / (FP_DECODE_GROUP * cell_bytes);
+    const uint64_t most_groups =
+        RUN_BYTES / (FP_DECODE_GROUP * (cell_bytes < FP_SHORT_TOKEN ? cell_bytes : FP_SHORT_TOKEN));
+    const uint64_t aside_groups =
+        (ASIDE_BYTES - FP_DECODE_OVERRUN(cell_bytes)) / (FP_DECODE_GROUP * cell_bytes);
     fp_decode_run run = {.packed_end = at->packed + at->packed_size};
     while (groups) {
         uint64_t room = (uint64_t)(at->out_end - at->out), size;
@@ -250,7 +309,7 @@ static int decode_groups(const fp_decoder *decoder, int bulk, cursor *at, uint64
             look_up_pages(long_token, end, at->out_end, size, run.groups);
         } else { /* aside */
             uint8_t bytes[ASIDE_BYTES];
-            run.groups = groups < ASIDE_GROUPS ? groups : ASIDE_GROUPS;
+            run.groups = groups < aside_groups ? groups : aside_groups;
             run.ahead = 0;
             run.out = bytes;
             const uint8_t *end = decoder->loop(decoder, &run);
@@ -273,8 +332,7 @@ uint64_t fp_decode_codes(const fp_decoder *decoder, const fp_code_range *codes, 
                  out,           out + capacity};
     uint64_t aligned = first + (-first & (FP_DECODE_GROUP - 1));
     if (!decode_singly(decoder, &at, aligned < at.end ? aligned : at.end)) return FP_DECODE_BAD;
-    if (!decode_groups(decoder, codes->bulk, &at, readable_groups(decoder, &at)))
-        return FP_DECODE_BAD;
+    if (!decode_groups(decoder, codes, &at, readable_groups(decoder, &at))) return FP_DECODE_BAD;
     if (!decode_singly(decoder, &at, at.end)) return FP_DECODE_BAD;
     return (uint64_t)(at.out - out);
 }

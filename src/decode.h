@@ -28,6 +28,9 @@ typedef struct fp_code_range {
     uint64_t packed_size;
     uint64_t first, count;
     int bulk; /* this thread decodes FP_BULK_CODES or more now, in this call or in several */
+    /* Tokens of more bytes are rare: 16 or 32; 0 or more if nothing is known. What is true of it
+     * decides how fast decoding is, and nothing else. */
+    uint32_t rarely_above;
 } fp_code_range;
 
 /* Decodes a range to out[0 .. capacity). Whatever the codes are, nothing outside the packed bytes

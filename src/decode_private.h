@@ -30,10 +30,23 @@ typedef enum fp_length_lookup {
  * 15. */
 #define FP_BAD_PAIR_LENGTH(cell_bytes) (FP_BAD_LENGTH(cell_bytes) + 1) /* at most 243 */
 
+/* The same for tokens of more than 16 bytes. There a comparison follows each four codes, so that
+ * lengths have 8 bits and loops stop sooner. */
+#define FP_LONG_STEP            4u
+#define FP_BAD_LONG(cell_bytes) (FP_LONG_STEP * ((cell_bytes)-1) + 2) /* at most 254 */
+
+/* A place is where a token begins, and below that its length or FP_BAD_LONG. */
+#define FP_PLACE_SHIFT 8u
+_Static_assert(FP_BAD_LONG(FP_MAX_TOKEN) < 1u << FP_PLACE_SHIFT, "lengths fit a place");
+_Static_assert((uint64_t)FP_MAX_TOKENS *FP_MAX_TOKEN < 1ull << (32 - FP_PLACE_SHIFT),
+               "so do beginnings");
+
 /* How far past the longest output of valid codes a loop may write, whatever the codes are. A loop
- * stops after the first group that bad codes make longer than a valid one, or takes bad codes for
- * no longer than a cell. */
-#define FP_DECODE_OVERRUN(cell_bytes) (FP_DECODE_GROUP * FP_BAD_LENGTH(cell_bytes) + (cell_bytes))
+ * stops after the first group, or the first four codes, that bad codes make longer than valid ones
+ * are; or takes bad codes for no longer than a cell. */
+#define FP_DECODE_OVERRUN(cell_bytes)                                                              \
+    ((cell_bytes) + ((cell_bytes) <= FP_SHORT_TOKEN ? FP_DECODE_GROUP * FP_BAD_LENGTH(cell_bytes)  \
+                                                    : FP_LONG_STEP * FP_BAD_LONG(cell_bytes)))
 
 _Static_assert(8 * FP_BAD_PAIR_LENGTH(8) + 16 <= FP_DECODE_OVERRUN(8) &&
                    8 * FP_BAD_PAIR_LENGTH(16) + 32 <= FP_DECODE_OVERRUN(16),
@@ -71,19 +84,30 @@ static inline uint32_t fp_squeeze_shift(uint32_t code_bits) {
 struct fp_decoder {
     fp_decode_loop *loop;
     fp_decode_loop *bulk_loop; /* for many codes; `loop` if no other is better */
-    const uint8_t *cells;      /* 2^b tokens by code, from the start of a cache line on */
-    const uint8_t *lengths;    /* as `lookup` says */
+    fp_decode_loop *rare_loop; /* where tokens of more than half a cell are rare; NULL: no such */
+    /* From the start of a cache line on: 2^b tokens by code; or, if any has more than 16 bytes,
+     * tokens back to back, as `places` says, and a cell of zeros. */
+    const uint8_t *cells;
+    const uint32_t *places;    /* by code; NULL if no token has more than 16 bytes */
+    const uint8_t *lengths;    /* as `lookup` says; NULL if there are places */
     const fp_squeeze *squeeze; /* NULL if there are none */
     const uint8_t *pairs; /* by second code << b | first: both tokens; NULL if there are none */
     const uint8_t *pair_lengths; /* of both tokens, or FP_BAD_PAIR_LENGTH if a code is bad */
     uint32_t code_bits;
     uint32_t code_slots; /* N */
-    uint32_t cell_bytes; /* 8 if no token is longer, else 16; pairs have twice as many */
+    uint32_t cell_bytes; /* 8, 16, 32 or 64: no token is longer. Pairs have twice as many */
     fp_length_lookup lookup;
 };
 
-static inline uint32_t fp_length_of(const fp_decoder *decoder, uint32_t code) {
-    return decoder->lengths[decoder->lookup == FP_LENGTH_BY_DOUBLE ? 2 * code : code];
+/* The token of a code below N, and its length. */
+static inline const uint8_t *fp_token_of(const fp_decoder *decoder, uint32_t code,
+                                         uint32_t *length) {
+    if (decoder->places) {
+        *length = decoder->places[code] & ((1u << FP_PLACE_SHIFT) - 1);
+        return decoder->cells + (decoder->places[code] >> FP_PLACE_SHIFT);
+    }
+    *length = decoder->lengths[decoder->lookup == FP_LENGTH_BY_DOUBLE ? 2 * code : code];
+    return decoder->cells + (uint64_t)code * decoder->cell_bytes;
 }
 
 static inline uint32_t fp_group_bytes(uint32_t code_bits) {
@@ -96,9 +120,17 @@ static inline uint32_t fp_group_reach(uint32_t code_bits) {
     return fp_group_bytes(code_bits) - code_bits + (code_bits <= 8 ? 8 : code_bits / 2 + 8);
 }
 
+/* Loops of decode_loop.h, and those of decode_long.h for decoders that have places. */
 uint8_t *fp_decode_loop_portable(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_decode_long_portable(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_decode_rare_portable(const fp_decoder *decoder, const fp_decode_run *run);
 #if defined(__x86_64__)
 uint8_t *fp_decode_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_decode_long_avx2(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_decode_rare_avx2(const fp_decoder *decoder, const fp_decode_run *run);
+
+/* Only for cells of 64 bytes. */
+uint8_t *fp_decode_long_avx512(const fp_decoder *decoder, const fp_decode_run *run);
 
 /* Only for decoders that have fp_squeeze tables: codes have more than FP_MOST_PAIRED_BITS bits, and
  * the tokens of a class (fp_squeeze_shift) have one length. `lengths` is by code. */

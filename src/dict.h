@@ -7,14 +7,14 @@
 typedef struct fp_run {
     uint32_t first_code;
     uint32_t count;  /* 1..65536 */
-    uint32_t length; /* of each token in the run: 1..16 */
+    uint32_t length; /* of each token in the run: 1..64 */
 } fp_run;
 
 /* The fields of docs/format.md, section 2. `runs` and `bytes` are owned. */
 typedef struct fp_dict {
     fastpair_codec codec;
     uint32_t code_bits; /* b */
-    uint32_t max_token; /* 8 or 16, what the codec allows */
+    uint32_t max_token; /* 8, 16, 32 or 64, what the codec allows */
     uint32_t order;     /* 0 none, 1 length classes */
     uint32_t class_shift;
     uint32_t code_slots; /* N */
@@ -47,9 +47,12 @@ typedef struct fp_dict_block {
 fastpair_status fp_dict_read(const fp_dict_block *block, const fastpair_allocator *allocator,
                              fp_dict *dict, fastpair_error *error);
 
-/* Expands to 2^b cells: cell c is code c's token zero-padded to 16 bytes, lengths[c] its length.
- * Codes without a token get zero bytes and the length of the last run before them. Either may be
- * NULL. */
-void fp_dict_expand(const fp_dict *dict, uint8_t (*cells)[16], uint8_t *lengths);
+/* Bytes of the longest token that is there. */
+uint32_t fp_dict_longest(const fp_dict *dict);
+
+/* Expands to 2^b cells of `stride` bytes: a cell is its code's token, zero-padded, or as much of the
+ * token as there is room for. lengths[c] is the length of code c's token. Codes without a token get
+ * zero bytes and the length of the last run before them. Cells or lengths may be NULL. */
+void fp_dict_expand(const fp_dict *dict, uint8_t *cells, uint32_t stride, uint8_t *lengths);
 
 #endif

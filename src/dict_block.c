@@ -66,7 +66,8 @@ static const char *header_fault(const uint8_t *block, uint64_t *where) {
     FAULT(16, block[16] != FASTPAIR_CODEC_ONPAIR && block[16] != FASTPAIR_CODEC_FSST12,
           "unknown codec");
     FAULT(17, bits < 1 || bits > 16, "the code width is not in 1..16");
-    FAULT(18, block[18] != 8 && block[18] != 16, "the longest token is neither 8 nor 16");
+    FAULT(18, block[18] != 8 && block[18] != 16 && block[18] != 32 && block[18] != 64,
+          "the longest token is not 8, 16, 32 or 64");
     FAULT(19, block[19] > 1, "unknown code order");
     FAULT(20, block[19] == 0 ? shift != 0 : shift > 15, "the class shift is out of range");
     FAULT(21, memcmp(block + 21, zero, 3) != 0 || memcmp(block + 72, zero, 16) != 0,
@@ -130,8 +131,8 @@ fastpair_status fp_dict_read(const fp_dict_block *from, const fastpair_allocator
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + where,
                        "dictionary at offset %" PRIu64 ": %s", position, fault);
     uint64_t section = fp_load64(block + 56), runs = fp_load32(block + 36);
-    /* There are at most 65,536 runs of 8 bytes and tokens of 16, so nothing below overflows. */
-    if (fp_load64(block + 48) != offset || section > (8 + 16) * 65536ull ||
+    /* There are at most 65,536 runs of 8 bytes and tokens of 64, so nothing below overflows. */
+    if (fp_load64(block + 48) != offset || section > (FP_RUN_ENTRY + FP_MAX_TOKEN) * 65536ull ||
         section < runs * FP_RUN_ENTRY ||
         fp_load64(block + 8) != fp_align(offset + section, from->alignment) ||
         fp_load64(block + 8) > size)

@@ -4,6 +4,7 @@
 
 #include "lengths.h"
 #include "pack.h"
+#include "parse_optimal.h"
 #include "sidecar.h"
 
 #include <string.h>
@@ -42,17 +43,20 @@ static fastpair_status reserve(fp_parsed *parsed, uint64_t bytes, uint32_t token
 }
 
 /* Parses rows some MiB at a time and asks in between. Tokens do not cross rows, so the ids are the
- * same. Returns whether to go on. */
+ * same. Without scratch rows are parsed greedily. Returns whether to go on. */
 static int parse_and_ask(fp_parsed *parsed, const fp_chunk_rows *rows, const fp_matcher *matcher,
-                         fp_poll *poll) {
+                         fp_optimal_scratch *scratch, fp_poll *poll) {
     const uint64_t *offsets = rows->offsets;
     const uint64_t most = poll && poll->progress ? FP_POLL_BYTES : UINT64_MAX;
     for (uint64_t first = 0, row = 0; first < rows->rows; first = row) {
         if (most == UINT64_MAX) row = rows->rows;
         while (row < rows->rows && offsets[row] - offsets[first] < most) row++;
         if (fp_poll_work(poll, offsets[row] - offsets[first])) return 0;
-        parsed->codes += fp_parse_rows(matcher, rows->bytes, offsets + first, row - first,
-                                       parsed->ids + parsed->codes);
+        uint16_t *ids = parsed->ids + parsed->codes;
+        parsed->codes +=
+            scratch ? fp_parse_rows_optimal(matcher, rows->bytes, offsets + first, row - first,
+                                            scratch, ids)
+                    : fp_parse_rows(matcher, rows->bytes, offsets + first, row - first, ids);
     }
     return 1;
 }
@@ -70,23 +74,27 @@ void fp_draft_parse(fp_draft *draft, const fastpair_dictionary *model,
     uint64_t bytes = fp_chunk_rows_bytes(rows);
     parsed->codes = 0;
     if ((draft->status = reserve(parsed, bytes, model->tokens.count, &settings->allocator))) return;
-    if (!parse_and_ask(parsed, rows, model->matcher, settings->poll)) {
+    fp_optimal_scratch *scratch = NULL;
+    if (settings->level > FASTPAIR_LEVEL_GREEDY &&
+        !(scratch = fp_allocate(&settings->allocator, 1, sizeof *scratch)))
+        draft->status = FASTPAIR_ERROR_OUT_OF_MEMORY;
+    else if (!parse_and_ask(parsed, rows, model->matcher, scratch, settings->poll))
         draft->status = FASTPAIR_ERROR_CANCELLED;
-        return;
-    }
+    fp_release(&settings->allocator, scratch);
+    if (draft->status) return;
     if (!parsed->counted) return;
     memset(parsed->counts, 0, parsed->counted * sizeof *parsed->counts);
     for (uint64_t i = 0; i < parsed->codes; i++) parsed->counts[parsed->ids[i]]++;
 }
 
-uint64_t fp_draft_coded_size(const fp_draft *draft, uint32_t code_bits, uint32_t batch_codes) {
-    return fp_packed_size(draft->parsed.codes, code_bits) +
-           fp_sidecar_size(draft->parsed.codes, batch_codes);
+uint64_t fp_draft_coded_size(const fp_draft *draft, fp_packing packing) {
+    return fp_packed_size(draft->parsed.codes, packing.code_bits) +
+           fp_sidecar_size(draft->parsed.codes, packing.batch_codes, packing.group_batches);
 }
 
-uint64_t fp_draft_saving(const fp_draft *draft, uint32_t code_bits, uint32_t batch_codes) {
+uint64_t fp_draft_saving(const fp_draft *draft, fp_packing packing) {
     uint64_t stored = fp_chunk_rows_bytes(&draft->rows),
-             coded = fp_draft_coded_size(draft, code_bits, batch_codes);
+             coded = fp_draft_coded_size(draft, packing);
     return coded < stored ? stored - coded : 0;
 }
 
@@ -99,8 +107,8 @@ static void write_validity(const fp_chunk_rows *rows, uint8_t *section) {
 }
 
 /* Sets the section sizes, which follow from counts alone. */
-static void measure(const fp_draft *draft, const fp_numbering *numbering, uint32_t batch_codes,
-                    fp_chunk *chunk) {
+static void measure(const fp_draft *draft, const fp_numbering *numbering,
+                    const fp_settings *settings, fp_chunk *chunk) {
     const fp_chunk_rows *rows = &draft->rows;
     const uint64_t codes = draft->parsed.codes;
     *chunk = (fp_chunk){.coded = draft->coded,
@@ -113,10 +121,13 @@ static void measure(const fp_draft *draft, const fp_numbering *numbering, uint32
     if (draft->coded) {
         chunk->dictionary = numbering->number;
         chunk->codes = codes;
-        chunk->batch_codes = batch_codes;
-        chunk->group_batches = fp_group_batches(batch_codes);
-        chunk->sections[FP_SECTION_CODES].size = fp_packed_size(codes, numbering->dict.code_bits);
-        chunk->sections[FP_SECTION_SIDECAR].size = fp_sidecar_size(codes, batch_codes);
+        fp_packing packing =
+            fp_packing_for(settings, numbering->dict.code_bits, numbering->dict.max_token);
+        chunk->batch_codes = packing.batch_codes;
+        chunk->group_batches = packing.group_batches;
+        chunk->sections[FP_SECTION_CODES].size = fp_packed_size(codes, packing.code_bits);
+        chunk->sections[FP_SECTION_SIDECAR].size =
+            fp_sidecar_size(codes, packing.batch_codes, packing.group_batches);
     }
     chunk->sections[FP_SECTION_LENGTHS].size = fp_lengths_size(rows->offsets, rows->rows);
     chunk->sections[FP_SECTION_VALIDITY].size = rows->nulls ? (rows->rows + 7) / 8 : 0;
@@ -137,9 +148,8 @@ static void zero_gaps(const fp_chunk *chunk, uint8_t *block) {
 void fp_draft_build(fp_draft *draft, const fp_numbering *numbering, const fp_settings *settings,
                     fp_block *result) {
     const fp_chunk_rows *rows = &draft->rows;
-    const uint32_t batch_codes = settings->batch_codes;
     fp_chunk *chunk = &result->chunk;
-    measure(draft, numbering, batch_codes, chunk);
+    measure(draft, numbering, settings, chunk);
     fp_chunk_layout(chunk, settings->alignment);
     result->bytes.size = 0;
     result->status =
@@ -154,9 +164,8 @@ void fp_draft_build(fp_draft *draft, const fp_numbering *numbering, const fp_set
         uint16_t *ids = draft->parsed.ids;
         const uint64_t count = draft->parsed.codes;
         for (uint64_t i = 0; i < count; i++) ids[i] = (uint16_t)numbering->code_of_id[ids[i]];
-        chunk->largest_batch =
-            fp_sidecar_write(ids, count, numbering->lengths_of_code, batch_codes,
-                             block + chunk->sections[FP_SECTION_SIDECAR].offset, chunk->by_length);
+        fp_sidecar_write(ids, numbering->lengths_of_code,
+                         block + chunk->sections[FP_SECTION_SIDECAR].offset, chunk);
         fp_pack(ids, count, numbering->dict.code_bits, codes);
     } else if (chunk->decoded_bytes) {
         memcpy(codes, rows->bytes + rows->offsets[0], (size_t)chunk->decoded_bytes);

@@ -39,10 +39,10 @@ void fp_draft_parse(fp_draft *draft, const fastpair_dictionary *model, const fp_
 fastpair_status fp_draft_failure(const fp_draft *draft, fastpair_error *error);
 
 /* Bytes of codes and sidecar, if the parsed chunk is coded. */
-uint64_t fp_draft_coded_size(const fp_draft *draft, uint32_t code_bits, uint32_t batch_codes);
+uint64_t fp_draft_coded_size(const fp_draft *draft, fp_packing packing);
 
 /* Bytes that coding saves over storing, the dictionary not counted; 0 if it saves nothing. */
-uint64_t fp_draft_saving(const fp_draft *draft, uint32_t code_bits, uint32_t batch_codes);
+uint64_t fp_draft_saving(const fp_draft *draft, fp_packing packing);
 
 /* Builds the block: coded with `numbering`, or stored. Sets block->status: OK or OUT_OF_MEMORY.
  */

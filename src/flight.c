@@ -128,14 +128,13 @@ fastpair_status fp_flight_build(fp_flight *flight, uint32_t end, const fp_number
 
 /* ---------------------------------------------------------------- some drafts taken together */
 
-fp_unit fp_flight_measure(const fp_flight *flight, uint32_t from, uint32_t to, uint32_t code_bits,
-                          uint32_t batch_codes) {
+fp_unit fp_flight_measure(const fp_flight *flight, uint32_t from, uint32_t to, fp_packing packing) {
     fp_unit unit = {0};
     for (uint32_t i = from; i < to; i++) {
         const fp_draft *draft = &flight->drafts[i];
         unit.bytes += fp_chunk_rows_bytes(&draft->rows);
         unit.codes += draft->parsed.codes;
-        unit.saved += fp_draft_saving(draft, code_bits, batch_codes);
+        unit.saved += fp_draft_saving(draft, packing);
     }
     return unit;
 }

@@ -37,9 +37,8 @@ fastpair_status fp_flight_parse(fp_flight *flight, uint32_t end, const fastpair_
  * once from here, because data that changes may go on changing. */
 void fp_flight_forget(fp_flight *flight, uint32_t from, uint32_t end);
 
-/* The figures of drafts from .. to, which are parsed, at a code width. */
-fp_unit fp_flight_measure(const fp_flight *flight, uint32_t from, uint32_t to, uint32_t code_bits,
-                          uint32_t batch_codes);
+/* The figures of drafts from .. to, which are parsed, if their codes are stored like this. */
+fp_unit fp_flight_measure(const fp_flight *flight, uint32_t from, uint32_t to, fp_packing packing);
 
 /* The rows of drafts from .. to, for training. */
 fastpair_rows fp_flight_rows(const fp_flight *flight, uint32_t from, uint32_t to);

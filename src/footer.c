@@ -179,8 +179,8 @@ static fastpair_status walk_entries(entry_walk *walk, uint64_t position, const f
             REFUSE(entry.rows < 1 || entry.rows > FP_MAX_CHUNK_ROWS ||
                        entry.decoded_bytes > FP_MAX_CHUNK_BYTES,
                    where + 16, "a chunk is larger than chunks can be");
-            /* A code of one bit gives at most 16 bytes, and 256 rows have 16 bytes of directory. */
-            REFUSE(block_bytes < FP_CHUNK_HEADER || entry.decoded_bytes / 128 > block_bytes ||
+            /* A code of one bit gives at most 64 bytes, and 256 rows have 16 bytes of directory. */
+            REFUSE(block_bytes < FP_CHUNK_HEADER || entry.decoded_bytes / 512 > block_bytes ||
                        entry.rows / 16 > block_bytes,
                    where + 8, "a chunk is smaller than its rows or bytes can be");
             /* Fewer than 2^55 chunks of below 2^28 rows could pass 2^64, but not in a file that

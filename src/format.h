@@ -43,6 +43,8 @@
 #define FP_MAX_CHUNK_BYTES 0xffffffffull
 #define FP_MIN_BATCH       32u
 #define FP_MAX_BATCH       1024u
+#define FP_LARGEST_BATCH   16384u /* decoded bytes of a batch, at most */
+#define FP_MAX_GROUP       4096u  /* codes of a sidecar group, at most */
 
 static inline uint16_t fp_load16(const void *p) {
     uint16_t v;
@@ -75,10 +77,11 @@ static inline uint64_t fp_align(uint64_t value, uint64_t alignment) {
     return (value + alignment - 1) & ~(alignment - 1);
 }
 
-/* G, the batches per sidecar group: the largest power of two with batch_codes * G <= 4096. */
-static inline uint32_t fp_group_batches(uint32_t batch_codes) {
-    uint32_t group = 1;
-    while (batch_codes * group * 2 <= 4096) group *= 2;
+/* G, the batches per sidecar group that a writer takes: the largest power of two with which a group
+ * has at most FP_MAX_GROUP codes and, whatever its tokens, deltas of two bytes. */
+static inline uint32_t fp_group_batches(uint32_t batch_codes, uint32_t max_token) {
+    uint32_t group = 1, most = 65536 / max_token < FP_MAX_GROUP ? 65536 / max_token : FP_MAX_GROUP;
+    while (batch_codes * group * 2 <= most) group *= 2;
     return group;
 }
 

@@ -30,6 +30,11 @@ typedef struct build_state {
     uint32_t *members; /* by key: its node */
 } build_state;
 
+/* Of the bytes of a token that are in the tables: how many. */
+static uint32_t length_of(const build_state *build, uint32_t id) {
+    return fp_short_length(build->tokens->lengths[id]);
+}
+
 static uint32_t stem_length(uint32_t token_length) { return (token_length - 1) / 4 * 4 + 1; }
 
 static int is_leaf(uint32_t token_length) { return token_length % 2 == 0; }
@@ -37,33 +42,34 @@ static int is_leaf(uint32_t token_length) { return token_length % 2 == 0; }
 /* The bytes of a node from `from` on, zero-padded, at most 8. */
 static uint64_t node_bytes(const build_state *build, const node_info *node, uint32_t from) {
     uint8_t padded[24] = {0};
-    memcpy(padded, build->tokens->bytes[node->token], node->length);
+    memcpy(padded, fp_token(build->tokens, node->token), node->length); /* at most 15 */
     return fp_load64(padded + from);
 }
 
 /* Stably sorts the ids of `from` into `to`: by one byte of their tokens, or by length if column is
- * `longest`. */
-static void sort_by_column(const build_state *build, uint32_t column, const uint32_t *from,
-                           uint32_t *to) {
+ * `columns`. */
+static void sort_by_column(const build_state *build, uint32_t column, uint32_t columns,
+                           const uint32_t *from, uint32_t *to) {
     const fp_tokens *tokens = build->tokens;
-    const int by_length = column == build->matcher->longest;
+    const int by_length = column == columns;
     uint32_t starts[257] = {0};
     for (uint32_t id = 0; id < tokens->count; id++)
-        starts[1 + (by_length ? tokens->lengths[id] : tokens->bytes[id][column])]++;
+        starts[1 + (by_length ? tokens->lengths[id] : fp_token(tokens, id)[column])]++;
     for (uint32_t key = 0; key < 256; key++) starts[key + 1] += starts[key];
     for (uint32_t i = 0; i < tokens->count; i++) {
         uint32_t id = from[i];
-        to[starts[by_length ? tokens->lengths[id] : tokens->bytes[id][column]]++] = id;
+        to[starts[by_length ? tokens->lengths[id] : fp_token(tokens, id)[column]]++] = id;
     }
 }
 
 /* Fills `order`: sorts by length, then by each byte from the last to the first. So in the end the
  * first byte decides; the length decides between tokens that differ in trailing zeroes only. */
 static void sort_tokens(build_state *build, uint32_t *scratch) {
+    const uint32_t columns = build->matcher->longest;
     uint32_t *from = build->order, *to = scratch;
     for (uint32_t id = 0; id < build->tokens->count; id++) from[id] = id;
-    for (uint32_t column = build->matcher->longest + 1; column-- > 0;) {
-        sort_by_column(build, column, from, to);
+    for (uint32_t column = columns + 1; column-- > 0;) {
+        sort_by_column(build, column, columns, from, to);
         uint32_t *swap = from;
         from = to;
         to = swap;
@@ -72,7 +78,7 @@ static void sort_tokens(build_state *build, uint32_t *scratch) {
 }
 
 static int begins_with(const fp_tokens *tokens, uint32_t id, uint32_t prefix, uint32_t length) {
-    return memcmp(tokens->bytes[id], tokens->bytes[prefix], length) == 0;
+    return memcmp(fp_token(tokens, id), fp_token(tokens, prefix), length) == 0;
 }
 
 /* Fills prefix_of, and drops equal tokens from the order. The stack holds the tokens that are
@@ -96,14 +102,14 @@ static void find_prefixes(build_state *build) {
 /* Lists the nodes: each token's stem, and its fork if it has one. */
 static void find_nodes(build_state *build) {
     const fp_tokens *tokens = build->tokens;
-    uint32_t latest[FP_MAX_TOKEN + 1]; /* by length: the last node found */
-    for (uint32_t length = 0; length <= FP_MAX_TOKEN; length++) latest[length] = UINT32_MAX;
+    uint32_t latest[FP_SHORT_TOKEN + 1]; /* by length: the last node found */
+    for (uint32_t length = 0; length <= FP_SHORT_TOKEN; length++) latest[length] = UINT32_MAX;
     for (uint32_t byte = 0; byte < 256; byte++) build->nodes[byte] = (node_info){byte, 1, byte};
     build->node_count = 256;
     for (uint32_t i = 0; i < build->ordered; i++) {
-        uint32_t id = build->order[i], token_length = tokens->lengths[id],
+        uint32_t id = build->order[i], token_length = length_of(build, id),
                  stem = stem_length(token_length);
-        latest[1] = tokens->bytes[id][0];
+        latest[1] = fp_token(tokens, id)[0];
         for (uint32_t length = stem; length <= token_length && length <= stem + 2; length += 2) {
             uint32_t known = latest[length];
             if (known == UINT32_MAX ||
@@ -123,14 +129,14 @@ static void find_leaves(build_state *build) {
     uint32_t *starts = build->leaf_starts;
     memset(starts, 0, (build->node_count + 2) * sizeof *starts);
     for (uint32_t i = 0; i < build->ordered; i++)
-        if (is_leaf(tokens->lengths[build->order[i]]))
+        if (is_leaf(length_of(build, build->order[i])))
             starts[build->node_of[build->order[i]] + 2]++;
     for (uint32_t n = 0; n < build->node_count; n++) starts[n + 2] += starts[n + 1];
     for (uint32_t i = 0; i < build->ordered; i++) {
-        uint32_t id = build->order[i], length = tokens->lengths[id];
+        uint32_t id = build->order[i], length = length_of(build, id);
         if (!is_leaf(length)) continue;
         uint32_t place = starts[build->node_of[id] + 1]++;
-        build->leaf_bytes[place] = tokens->bytes[id][length - 1];
+        build->leaf_bytes[place] = fp_token(tokens, id)[length - 1];
         build->leaf_ids[place] = id;
     }
 }
@@ -223,8 +229,9 @@ static fastpair_status fill_tables(build_state *build, fastpair_error *error) {
     const fp_tokens *tokens = build->tokens;
     uint64_t digest = tokens->count;
     for (uint32_t id = 0; id < tokens->count; id++) {
-        digest = (digest ^ fp_load64(tokens->bytes[id])) * 0x9e3779b97f4a7c15u;
-        digest = (digest ^ digest >> 32 ^ fp_load64(tokens->bytes[id] + 8)) * 0xbf58476d1ce4e5b9u;
+        digest = (digest ^ fp_load64(fp_token(tokens, id))) * 0x9e3779b97f4a7c15u;
+        digest =
+            (digest ^ digest >> 32 ^ fp_load64(fp_token(tokens, id) + 8)) * 0xbf58476d1ce4e5b9u;
     }
     for (int attempt = 0; attempt < 1000; attempt++) {
         for (int i = 0; i < 2; i++) {
@@ -246,11 +253,15 @@ static fastpair_status fill_tables(build_state *build, fastpair_error *error) {
 static fastpair_status fill_matcher(build_state *build, fastpair_error *error) {
     sort_tokens(build, build->members);
     find_prefixes(build);
+    fastpair_status status = FASTPAIR_OK;
+    if (build->matcher->longest > FP_SHORT_TOKEN)
+        status = fp_matcher_add_long(build->matcher, build->tokens, build->order, &build->ordered,
+                                     build->allocator, error);
+    if (status) return status;
     find_nodes(build);
     find_leaves(build);
-    fastpair_status status =
-        fp_number_nodes(build->leaf_starts, build->leaf_bytes, build->node_count, build->allocator,
-                        build->numbers, error);
+    status = fp_number_nodes(build->leaf_starts, build->leaf_bytes, build->node_count,
+                             build->allocator, build->numbers, error);
     if (status == FASTPAIR_OK) status = fill_answers(build, error);
     if (status == FASTPAIR_OK) status = fill_tables(build, error);
     return status;
@@ -305,5 +316,8 @@ void fp_matcher_close(fp_matcher *matcher, const fastpair_allocator *allocator) 
     fp_release(allocator, matcher->leaves);
     fp_release(allocator, matcher->prefix_of);
     fp_release(allocator, matcher->lengths);
+    fp_release(allocator, matcher->stubs);
+    fp_release(allocator, matcher->long_cells);
+    fp_long_trie_close(&matcher->long_trie, allocator);
     fp_release(allocator, matcher);
 }

@@ -12,11 +12,14 @@
  * longer. A window that begins with a longer token begins with that token's own, longer stem.
  *
  * Hash tables are perfect: a key is in its one slot or nowhere. Leaves need no hash: nodes are
- * numbered so that `number + last byte` is a different place for every leaf. */
+ * numbered so that `number + last byte` is a different place for every leaf.
+ *
+ * Tokens of more than 16 bytes are in these tables with their first 16, a *stub*, which is a leaf
+ * with the id of the first of them. A fourth step finds their rest in a long trie. */
 #ifndef FP_MATCHER_PRIVATE_H
 #define FP_MATCHER_PRIVATE_H
 
-#include "format.h"
+#include "long_trie.h"
 #include "matcher.h"
 
 /* A perfect hash. The top bits of a key's hash say its bucket. Each bucket has a multiplier, found
@@ -73,7 +76,7 @@ typedef struct fp_table {
 #define FP_LEAF_NONE (1u << 24) /* in `leaves`: no leaf here */
 
 struct fp_matcher {
-    uint32_t longest;      /* token: 1..16 bytes */
+    uint32_t longest;      /* token: 1..64 bytes */
     uint64_t factors[2];   /* hash = first word of the key * factors[0] + second * factors[1] */
     uint32_t stems_1[256]; /* by byte: four times its number */
     fp_table tables[FP_CLASSES];
@@ -81,7 +84,30 @@ struct fp_matcher {
     uint32_t *leaves;    /* by node number + byte: id, and the byte from bit 16 on */
     uint16_t *prefix_of; /* by id: the longest token that is a proper prefix of this one */
     uint8_t *lengths;    /* by id */
+    /* For tokens of more than 16 bytes; NULL without such tokens. */
+    fp_long_trie long_trie;
+    uint8_t *long_cells; /* the tokens in it */
+    uint32_t *stubs;     /* by id of a leaf of 16 bytes: its stub in the long trie; 0: none */
 };
+
+/* The id of the longest match, given the id that steps 1 to 3 have found, 16 bytes long. */
+static inline uint32_t fp_match_long(const fp_matcher *matcher, uint32_t id, const uint8_t *text,
+                                     uint64_t left) {
+    const uint32_t stub = matcher->stubs[id];
+    return stub ? fp_long_match(&matcher->long_trie, stub, text, left) : id;
+}
+
+/* Puts the tokens of more than 16 bytes into the long trie (matcher_long.c). `order` lists ids
+ * sorted by bytes, then length, and prefix_of is filled in. What is left in the order are tokens of
+ * up to 16 bytes, and one id per stub that is no token. */
+fastpair_status fp_matcher_add_long(fp_matcher *matcher, const fp_tokens *tokens, uint32_t *order,
+                                    uint32_t *ordered, const fastpair_allocator *allocator,
+                                    fastpair_error *error);
+
+/* The bytes of a token that are in the tables. */
+static inline uint32_t fp_short_length(uint32_t length) {
+    return length < FP_SHORT_TOKEN ? length : FP_SHORT_TOKEN;
+}
 
 static inline uint64_t fp_fork_key(uint64_t stem_number, uint64_t two_bytes) {
     return stem_number << 16 | two_bytes;

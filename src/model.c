@@ -37,7 +37,8 @@ fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice,
     const fp_code_space space = {
         .code_bits = choice.code_bits,
         .max_token = choice.max_token,
-        .hot = fp_reserves_hot(settings->hot_codes, choice.code_bits, choice.max_token)};
+        .hot = fp_reserves_hot(settings->hot_codes, choice.code_bits, choice.max_token),
+        .level = settings->level};
     *result = NULL;
     fastpair_dictionary *model = fp_model_open(choice, settings->seed, allocator);
     if (!model) return fp_fail_memory(error, sizeof *model);

@@ -58,8 +58,10 @@ static uint64_t mark_beyond(ranked *list, uint32_t count, uint64_t bytes) {
     return hot;
 }
 
-/* Marks what is not in the hot part. Returns whether there is a hot part. */
-static int mark_cold(ranked *list, uint32_t count, uint32_t hot_codes) {
+/* Marks what is not in the hot part. Returns whether there is a hot part; dictionaries with long
+ * tokens have none. */
+static int mark_cold(ranked *list, uint32_t count, uint32_t max_token, uint32_t hot_codes) {
+    if (max_token > FP_SHORT_TOKEN) return 0;
     uint64_t resident = 0, codes = 0;
     for (uint32_t i = 0; i < count; i++) {
         resident += list[i].resident;
@@ -104,7 +106,7 @@ static void place_codes(fp_dict *dict, ranked *list, uint32_t count) {
     dict->code_bits = 1;
     while (dict->code_bits < 16 && (1u << dict->code_bits) < count) dict->code_bits++;
     for (;; dict->code_bits++) {
-        dict->class_shift = fp_class_shift(dict->code_bits);
+        dict->class_shift = fp_class_shift(dict->code_bits, dict->max_token);
         dict->code_slots = place_runs(dict, list, count, dict->class_shift);
         if (dict->code_slots <= 1u << dict->code_bits || dict->code_bits == 16) break;
     }
@@ -177,7 +179,7 @@ static fastpair_status fill_dict(const fp_tokens *tokens, const ranked *list,
     for (uint32_t r = 0; r < dict->run_count; r++)
         for (uint32_t i = 0; i < dict->runs[r].count; i++, list++) {
             code_of_id[list->id] = dict->runs[r].first_code + i;
-            memcpy(next, tokens->bytes[list->id], list->length);
+            memcpy(next, fp_token(tokens, list->id), list->length);
             next += list->length;
         }
     return FASTPAIR_OK;
@@ -207,7 +209,7 @@ static fastpair_status number_once(const fp_number_input *input, int only_used,
                          (uint8_t)resident_bytes(tokens->lengths[id], tokens->max_token)};
             dict->bytes_size += tokens->lengths[id];
         }
-        int has_hot = mark_cold(list, dict->tokens, input->hot_codes);
+        int has_hot = mark_cold(list, dict->tokens, tokens->max_token, input->hot_codes);
         place_codes(dict, list, dict->tokens);
         if (has_hot && dict->code_slots > 1u << dict->code_bits) {
             /* Two parts waste up to twice as many codes. If training left no room for that, there
@@ -251,7 +253,7 @@ fastpair_status fp_numbering_open(const fp_number_input *input, const fastpair_a
         fp_numbering_close(numbering, allocator);
         return status;
     }
-    fp_dict_expand(&numbering->dict, NULL, numbering->lengths_of_code);
+    fp_dict_expand(&numbering->dict, NULL, 0, numbering->lengths_of_code);
     *result = numbering;
     return FASTPAIR_OK;
 }
@@ -263,7 +265,7 @@ fastpair_status fp_numbering_borrow(const fp_dict *dict, const uint32_t *code_of
     if (!numbering) return fp_fail_memory(error, sizeof *numbering);
     numbering->dict = *dict;
     memcpy(numbering->code_of_id, code_of_id, ids * sizeof *code_of_id);
-    fp_dict_expand(&numbering->dict, NULL, numbering->lengths_of_code);
+    fp_dict_expand(&numbering->dict, NULL, 0, numbering->lengths_of_code);
     return FASTPAIR_OK;
 }
 

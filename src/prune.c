@@ -13,13 +13,10 @@ static fastpair_status drop_tokens(fastpair_dictionary *model, const uint64_t *c
     for (uint32_t id = 0; id < before; id++) {
         new_id_of[id] = (uint16_t)kept;
         if (id >= 256 && !counts[id]) continue;
-        if (kept != id) {
-            memcpy(tokens->bytes[kept], tokens->bytes[id], sizeof tokens->bytes[id]);
-            tokens->lengths[kept] = tokens->lengths[id];
-        }
+        if (kept != id) fp_token_move(tokens, id, kept);
         kept++;
     }
-    tokens->count = kept;
+    fp_tokens_cut(tokens, kept);
     if (kept == before) return FASTPAIR_OK;
     fp_matcher *matcher;
     fastpair_status status = fp_matcher_open(tokens, &model->allocator, &matcher, error);

@@ -3,14 +3,18 @@
  *
  * A token takes its own bytes in the dictionary. Every token also makes codes wider at some point,
  * and all codes with it. The trick: what a token is worth is counted, not guessed. Without it, its
- * occurrences fall into *pieces*, the tokens that match in its place. So tokens are judged from the
+ * occurrences fall into *pieces*, the tokens that match in its place (token_pieces.c). So tokens are judged from the
  * longest to the shortest, and the occurrences of a dropped one are credited to its pieces, which
  * are judged later. A *price* per token, besides its bytes, is raised until the tokens left fit a
  * narrower code. The width of the least predicted size is taken, rows are parsed again, and all
  * that is repeated as long as the true size shrinks. Refuses nothing but a lack of memory. */
 #include "prune.h"
 
-#include "matcher_private.h"
+#include "pack.h"
+#include "sidecar.h"
+#include "token_pieces.h"
+
+#include <string.h>
 
 /* Parses at most. The first takes most of the gain. */
 #define ROUNDS 4u
@@ -23,12 +27,11 @@ typedef struct pruning {
     fastpair_dictionary *model;
     fp_draft *drafts;
     const fp_settings *settings;
-    uint32_t count;        /* of drafts */
-    uint32_t *order;       /* ids of learned tokens, the longest first */
-    uint32_t *first_piece; /* one more entry than tokens */
-    uint16_t *pieces;      /* FP_MAX_TOKEN entries per token */
-    uint64_t *occurs;      /* how often each occurs in the drafts */
-    uint64_t *credited;    /* the same and what dropped tokens have left */
+    uint32_t count;         /* of drafts */
+    uint32_t *order;        /* ids of learned tokens, the longest first */
+    fp_token_pieces pieces; /* in a round */
+    uint64_t *occurs;       /* how often each occurs in the drafts */
+    uint64_t *credited;     /* the same and what dropped tokens have left */
     uint8_t *keep;
     uint8_t *best_keep;
     uint64_t codes; /* of all drafts */
@@ -36,8 +39,6 @@ typedef struct pruning {
 
 static void close_pruning(const pruning *p, const fastpair_allocator *allocator) {
     fp_release(allocator, p->order);
-    fp_release(allocator, p->first_piece);
-    fp_release(allocator, p->pieces);
     fp_release(allocator, p->occurs);
     fp_release(allocator, p->credited);
     fp_release(allocator, p->keep);
@@ -47,60 +48,16 @@ static void close_pruning(const pruning *p, const fastpair_allocator *allocator)
 static fastpair_status open_pruning(pruning *p, const fastpair_allocator *allocator,
                                     fastpair_error *error) {
     p->order = fp_allocate(allocator, FP_MAX_TOKENS, sizeof *p->order);
-    p->first_piece = fp_allocate(allocator, FP_MAX_TOKENS + 1, sizeof *p->first_piece);
-    p->pieces = fp_allocate(allocator, FP_MAX_TOKENS * FP_MAX_TOKEN, sizeof *p->pieces);
     p->occurs = fp_allocate(allocator, FP_MAX_TOKENS, sizeof *p->occurs);
     p->credited = fp_allocate(allocator, FP_MAX_TOKENS, sizeof *p->credited);
     p->keep = fp_allocate(allocator, FP_MAX_TOKENS, 1);
     p->best_keep = fp_allocate(allocator, FP_MAX_TOKENS, 1);
-    if (p->order && p->first_piece && p->pieces && p->occurs && p->credited && p->keep &&
-        p->best_keep)
-        return FASTPAIR_OK;
+    if (p->order && p->occurs && p->credited && p->keep && p->best_keep) return FASTPAIR_OK;
     close_pruning(p, allocator);
-    return fp_fail_memory(error, FP_MAX_TOKENS * FP_MAX_TOKEN * sizeof *p->pieces);
+    return fp_fail_memory(error, FP_MAX_TOKENS * sizeof *p->occurs);
 }
 
 /* ---------------------------------------------------------------- what is there */
-
-/* Finds the pieces of every learned token: the longest token that is a proper prefix, then the
- * greedy parse of the rest, which cannot contain the token itself. */
-static fastpair_status split_tokens(pruning *p, fastpair_error *error) {
-    const fp_tokens *tokens = &p->model->tokens;
-    const fastpair_allocator *allocator = &p->model->allocator;
-    const uint16_t *prefix_of = p->model->matcher->prefix_of;
-    const uint64_t learned = tokens->count - 256;
-    uint8_t *rests = fp_allocate(allocator, learned * FP_MAX_TOKEN + FP_SLACK, 1);
-    uint64_t *offsets = fp_allocate(allocator, learned + 1, sizeof *offsets);
-    uint16_t *ids = fp_allocate(allocator, learned * FP_MAX_TOKEN, sizeof *ids);
-    fastpair_status status = FASTPAIR_OK;
-    if (!rests || !offsets || !ids) {
-        status = fp_fail_memory(error, learned * FP_MAX_TOKEN * sizeof *ids);
-    } else {
-        offsets[0] = 0;
-        for (uint64_t i = 0; i < learned; i++) {
-            uint32_t id = (uint32_t)i + 256, skipped = tokens->lengths[prefix_of[id]];
-            memcpy(rests + offsets[i], tokens->bytes[id] + skipped, FP_MAX_TOKEN - skipped);
-            offsets[i + 1] = offsets[i] + tokens->lengths[id] - skipped;
-        }
-        memset(rests + offsets[learned], 0, FP_SLACK);
-        fp_parse_rows(p->model->matcher, rests, offsets, learned, ids);
-        const uint16_t *next = ids;
-        uint32_t placed = 0;
-        for (uint64_t i = 0; i < learned; i++) {
-            p->first_piece[i + 256] = placed;
-            p->pieces[placed++] = prefix_of[i + 256];
-            for (uint64_t left = offsets[i + 1] - offsets[i]; left;) {
-                left -= tokens->lengths[*next];
-                p->pieces[placed++] = *next++;
-            }
-        }
-        p->first_piece[tokens->count] = placed;
-    }
-    fp_release(allocator, rests);
-    fp_release(allocator, offsets);
-    fp_release(allocator, ids);
-    return status;
-}
 
 /* Counts the ids of all drafts, and puts learned tokens in order. */
 static void count_tokens(pruning *p) {
@@ -123,7 +80,7 @@ static void count_tokens(pruning *p) {
  * count as kept. */
 static int fits(const pruning *p, uint32_t code_bits) {
     const fp_tokens *tokens = &p->model->tokens;
-    const uint32_t class_codes = 1u << fp_class_shift(code_bits);
+    const uint32_t class_codes = 1u << fp_class_shift(code_bits, tokens->max_token);
     uint32_t of_length[FP_MAX_TOKEN + 1] = {0}, slots = 0;
     for (uint32_t id = 0; id < tokens->count; id++)
         if (id < 256 ? p->credited[id] != 0 : p->keep[id]) of_length[tokens->lengths[id]]++;
@@ -139,13 +96,13 @@ static uint64_t judge(pruning *p, uint32_t code_bits, uint64_t price) {
     uint64_t codes = p->codes, token_bits = 0;
     memcpy(p->credited, p->occurs, tokens->count * sizeof *p->credited);
     for (uint32_t i = 0; i < tokens->count - 256; i++) {
-        uint32_t id = p->order[i], pieces = p->first_piece[id + 1] - p->first_piece[id];
+        uint32_t id = p->order[i], pieces = fp_token_piece_count(&p->pieces, id);
         uint64_t occurs = p->credited[id], own = tokens->lengths[id] * 8u;
         p->keep[id] = occurs * (pieces - 1) * code_bits > own + price;
         if (p->keep[id]) {
             token_bits += own;
         } else if (occurs) {
-            const uint16_t *piece = p->pieces + p->first_piece[id];
+            const uint16_t *piece = p->pieces.ids + p->pieces.first[id];
             for (uint32_t k = 0; k < pieces; k++) p->credited[piece[k]] += occurs;
             codes += occurs * (pieces - 1);
         }
@@ -184,19 +141,30 @@ static uint64_t judge_widths(pruning *p) {
 
 /* ---------------------------------------------------------------- the rounds */
 
-/* Counts, and returns the bytes that codes and tokens take. */
+/* Counts, and returns the bytes that the dictionary, codes and sidecars take in the file. */
 static uint64_t true_size(pruning *p) {
     const fp_tokens *tokens = &p->model->tokens;
-    uint64_t size = 0;
+    const uint32_t alignment = p->settings->alignment;
+    uint8_t has_length[FP_MAX_TOKEN + 1] = {0};
+    uint64_t dictionary = fp_align(FP_DICT_HEADER, alignment), size = 0;
     count_tokens(p);
     memcpy(p->credited, p->occurs, tokens->count * sizeof *p->credited);
     for (uint32_t id = 0; id < tokens->count; id++) {
         p->keep[id] = p->occurs[id] != 0;
-        if (p->keep[id]) size += tokens->lengths[id];
+        if (!p->keep[id]) continue;
+        dictionary += tokens->lengths[id] + (has_length[tokens->lengths[id]] ? 0 : FP_RUN_ENTRY);
+        has_length[tokens->lengths[id]] = 1;
     }
     uint32_t code_bits = 1;
     while (code_bits < 16 && !fits(p, code_bits)) code_bits++;
-    return size + p->codes * code_bits / 8;
+    const fp_packing packing = fp_packing_for(p->settings, code_bits, tokens->max_token);
+    for (uint32_t i = 0; i < p->count; i++) {
+        const uint64_t codes = p->drafts[i].parsed.codes;
+        size +=
+            fp_align(fp_packed_size(codes, code_bits), alignment) +
+            fp_align(fp_sidecar_size(codes, packing.batch_codes, packing.group_batches), alignment);
+    }
+    return size + fp_align(dictionary, alignment);
 }
 
 /* A copy of the model's tokens: those marked in best_keep, or all. */
@@ -205,7 +173,7 @@ static fastpair_status copy_tokens(const pruning *p, int all, fp_tokens *copy,
     const fp_tokens *tokens = &p->model->tokens;
     fastpair_status status = fp_tokens_open(copy, tokens->max_token, &p->model->allocator, error);
     for (uint32_t id = 256; id < tokens->count && !status; id++)
-        if (all || p->best_keep[id]) fp_tokens_add(copy, tokens->bytes[id], tokens->lengths[id]);
+        if (all || p->best_keep[id]) fp_tokens_add(copy, fp_token(tokens, id), tokens->lengths[id]);
     return status;
 }
 
@@ -234,8 +202,11 @@ static fastpair_status drop_in_rounds(pruning *p, uint64_t wanted, uint64_t *siz
     fastpair_status status = FASTPAIR_OK;
     for (uint32_t round = 0; round < ROUNDS && p->model->tokens.count > 256 && !status; round++) {
         fp_tokens others = {0};
-        if ((status = split_tokens(p, error))) break;
+        status = fp_token_pieces_open(&p->model->tokens, p->model->matcher, allocator, &p->pieces,
+                                      error);
+        if (status) break;
         uint64_t promised = judge_widths(p);
+        fp_token_pieces_close(&p->pieces, allocator);
         if (promised >= *size || promised > wanted) break;
         status = copy_tokens(p, 0, &others, error);
         if (!status) status = exchange_tokens(p, &others, error);

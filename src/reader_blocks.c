@@ -202,7 +202,7 @@ static fastpair_status take_pending(fastpair_reader *reader, int *full, fastpair
         round->next_row = 0;
     } else {
         /* The block is there, so what it decodes to is in proportion: a code of one bit gives at
-         * most 16 bytes, and 256 rows have 16 bytes of directory. */
+         * most 64 bytes, and 256 rows have 16 bytes of directory. */
         fp_part *part = &round->parts[round->held];
         part->of = held;
         part->first_row = part->first_byte = 0;

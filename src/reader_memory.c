@@ -3,7 +3,7 @@
  *
  * The trick: every allocation of a reader goes through a meter, so no file can make it pass the
  * limit; the estimates here only decide what to try. A chunk's block must be held whole, since its
- * checksums come first. What it decodes to, up to 128 times as much, need not be. Refuses, with
+ * checksums come first. What it decodes to, up to 512 times as much, need not be. Refuses, with
  * LIMIT, chunks whose block and rows that do not fit. */
 #include "reader_private.h"
 

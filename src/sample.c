@@ -212,12 +212,12 @@ uint64_t *fp_sample_offsets(const fp_sample *sample, const fastpair_allocator *a
     return offsets;
 }
 
-uint64_t fp_sample_default(fastpair_codec codec, uint32_t code_bits) {
+uint64_t fp_sample_default(fastpair_codec codec, uint32_t code_bits, uint32_t level) {
     /* At each width, twice as much gains about 1 % of bytes per code at most
-     * (docs/lab/training.md). */
-    static const uint8_t onpair_mebibytes[] = {[13] = 6, [14] = 10, [15] = 16, [16] = 24};
-    uint64_t mebibytes = codec == FASTPAIR_CODEC_FSST12      ? 1
-                         : code_bits > 12 && code_bits <= 16 ? onpair_mebibytes[code_bits]
-                                                             : 4;
-    return mebibytes << 20;
+     * (docs/lab/training.md), which is for high levels. The lowest make do with less. */
+    static const uint8_t onpair_mebibytes[] = {[13] = 6, [14] = 12, [15] = 16, [16] = 24};
+    if (codec == FASTPAIR_CODEC_FSST12) return 1u << 20;
+    if (level == 1) return 3u << 18;
+    uint64_t bytes = (uint64_t)(code_bits > 12 ? onpair_mebibytes[code_bits] : 4) << 20;
+    return level == 2 ? bytes / 4 : level < 5 ? bytes : 2 * bytes;
 }

@@ -26,7 +26,7 @@ void fp_sample_close(fp_sample *sample, const fastpair_allocator *allocator);
  * them. The caller releases them. NULL without memory. */
 uint64_t *fp_sample_offsets(const fp_sample *sample, const fastpair_allocator *allocator);
 
-/* The default cap for a codec and width. */
-uint64_t fp_sample_default(fastpair_codec codec, uint32_t code_bits);
+/* The default cap for a codec, width and level. */
+uint64_t fp_sample_default(fastpair_codec codec, uint32_t code_bits, uint32_t level);
 
 #endif

@@ -28,8 +28,9 @@ static fastpair_status resolve_codec(const fastpair_compress_options *given,
     case FASTPAIR_CODEC_ONPAIR:
         REFUSE(given->code_bits && (given->code_bits < 9 || given->code_bits > 16),
                "code_bits is %u; onpair takes 9..16", given->code_bits);
-        REFUSE(given->max_token && given->max_token != 8 && given->max_token != 16,
-               "max_token is %u; onpair takes 8 or 16", given->max_token);
+        REFUSE(given->max_token && given->max_token != 8 && given->max_token != 16 &&
+                   given->max_token != 32 && given->max_token != 64,
+               "max_token is %u; onpair takes 8, 16, 32 or 64", given->max_token);
         if (!choice->code_bits) choice->code_bits = 16;
         if (!choice->max_token) choice->max_token = 16;
         return FASTPAIR_OK;
@@ -53,10 +54,11 @@ fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp
     if (!status) status = fp_options_copy(given.expert, &expert, sizeof expert, error);
     if (status) return status;
     *settings = (fp_settings){.goal = given.goal,
+                              .level = given.level ? given.level : FASTPAIR_LEVEL_DEFAULT,
                               .seed = expert.seed,
                               .sample_bytes = expert.sample_bytes,
                               .chunk_bytes = given.chunk_bytes ? given.chunk_bytes : 8u << 20,
-                              .batch_codes = expert.batch_codes ? expert.batch_codes : 256,
+                              .batch_codes = expert.batch_codes,
                               .alignment = expert.section_alignment ? expert.section_alignment : 64,
                               .hot_codes = expert.hot_codes,
                               .threads = given.threads ? given.threads : 1,
@@ -69,10 +71,11 @@ fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp
     REFUSE(given.dictionary && given.codec != FASTPAIR_CODEC_AUTO,
            "codec must be 0 when a dictionary is given: the dictionary has its own");
     REFUSE((unsigned)given.goal > FASTPAIR_GOAL_SPEED, "unknown goal %d", (int)given.goal);
+    REFUSE(given.level > FASTPAIR_LEVEL_MOST, "level is %u; the most is %u", given.level,
+           FASTPAIR_LEVEL_MOST);
     REFUSE(settings->chunk_bytes > 1u << 30, "chunk_bytes is %llu; the most is 1 GiB",
            (unsigned long long)settings->chunk_bytes);
-    REFUSE(settings->batch_codes % 32 || settings->batch_codes < FP_MIN_BATCH ||
-               settings->batch_codes > FP_MAX_BATCH,
+    REFUSE(settings->batch_codes % 32 || settings->batch_codes > FP_MAX_BATCH,
            "batch_codes is %u; it must be a multiple of 32 in 32..1024", settings->batch_codes);
     REFUSE(settings->alignment != 64 && settings->alignment != 4096,
            "section_alignment is %u; it must be 64 or 4096", settings->alignment);
@@ -83,6 +86,13 @@ fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp
     REFUSE(settings->threads > FP_MAX_THREADS, "threads is %u; the most is %u", settings->threads,
            FP_MAX_THREADS);
     return FASTPAIR_OK;
+}
+
+fp_packing fp_packing_for(const fp_settings *settings, uint32_t code_bits, uint32_t max_token) {
+    uint32_t batch = settings->batch_codes ? settings->batch_codes : 256,
+             most = FP_LARGEST_BATCH / max_token;
+    if (batch > most) batch = most;
+    return (fp_packing){code_bits, batch, fp_group_batches(batch, max_token)};
 }
 
 void fp_settings_poll(fp_settings *settings, uint64_t column_bytes, fp_poll *poll) {

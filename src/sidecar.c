@@ -4,12 +4,13 @@
  * nothing. */
 #include "sidecar.h"
 
-uint32_t fp_sidecar_write(const uint16_t *codes, uint64_t count, const uint8_t *lengths_of_code,
-                          uint32_t batch_codes, uint8_t *section, uint64_t by_length[16]) {
-    uint64_t batches = fp_sidecar_batches(count, batch_codes), position = 0, base = 0;
-    uint32_t group = fp_group_batches(batch_codes), largest = 0;
+void fp_sidecar_write(const uint16_t *codes, const uint8_t *lengths_of_code, uint8_t *section,
+                      fp_chunk *chunk) {
+    const uint64_t count = chunk->codes, batches = fp_sidecar_batches(count, chunk->batch_codes);
+    const uint32_t batch_codes = chunk->batch_codes, group = chunk->group_batches;
     uint8_t *deltas = section + (batches + group - 1) / group * 4;
-    memset(by_length, 0, 16 * sizeof *by_length);
+    uint64_t by_length[FP_MAX_TOKEN + 1] = {0}, position = 0, base = 0;
+    uint32_t largest = 0;
     for (uint64_t batch = 0; batch < batches; batch++) {
         if (batch % group == 0) {
             base = position;
@@ -21,11 +22,12 @@ uint32_t fp_sidecar_write(const uint16_t *codes, uint64_t count, const uint8_t *
         uint32_t bytes = 0;
         for (uint64_t i = first; i < end; i++) {
             uint32_t length = lengths_of_code[codes[i]];
-            by_length[length - 1]++;
+            by_length[length]++;
             bytes += length;
         }
         if (bytes > largest) largest = bytes;
         position += bytes;
     }
-    return largest;
+    chunk->largest_batch = largest;
+    fp_count_classes(by_length, chunk->by_length);
 }

@@ -2,15 +2,15 @@
 #ifndef FP_SIDECAR_H
 #define FP_SIDECAR_H
 
-#include "format.h"
+#include "chunk.h"
 
 static inline uint64_t fp_sidecar_batches(uint64_t codes, uint32_t batch_codes) {
     return codes / batch_codes + (codes % batch_codes != 0);
 }
 
-static inline uint64_t fp_sidecar_size(uint64_t codes, uint32_t batch_codes) {
+/* `group` is the batches per group. */
+static inline uint64_t fp_sidecar_size(uint64_t codes, uint32_t batch_codes, uint32_t group) {
     uint64_t batches = fp_sidecar_batches(codes, batch_codes);
-    uint32_t group = fp_group_batches(batch_codes);
     return (batches + group - 1) / group * 4 + batches * 2;
 }
 
@@ -40,9 +40,9 @@ static inline uint64_t fp_sidecar_position(const uint8_t *section, uint64_t batc
     return fp_sidecar_read(&reader, k);
 }
 
-/* Writes the section for codes whose token lengths are lengths_of_code[codes[i]]. Fills the 16
- * counts by length and returns the decoded bytes of the largest batch. */
-uint32_t fp_sidecar_write(const uint16_t *codes, uint64_t count, const uint8_t *lengths_of_code,
-                          uint32_t batch_codes, uint8_t *section, uint64_t by_length[16]);
+/* Writes the section of a chunk whose codes, batch_codes and group_batches are set; the length of
+ * code c's token is lengths_of_code[c]. Sets the chunk's counts by length and its largest batch. */
+void fp_sidecar_write(const uint16_t *codes, const uint8_t *lengths_of_code, uint8_t *section,
+                      fp_chunk *chunk);
 
 #endif

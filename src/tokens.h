@@ -1,6 +1,6 @@
 /* tokens.h - what training produces: a list of tokens, before they are given code numbers.
  *
- * A token is 1..16 bytes. Its place in the list is its *id*; the number it gets in a file is its
+ * A token is 1..64 bytes. Its place in the list is its *id*; the number it gets in a file is its
  * *code* (dict.h). Ids 0..255 are always the 256 single bytes, in order, so every byte string can
  * be parsed. */
 #ifndef FP_TOKENS_H
@@ -8,15 +8,33 @@
 
 #include "memory.h"
 
-#define FP_MAX_TOKEN  16u
-#define FP_MAX_TOKENS 65536u
+#include <string.h>
+
+#define FP_MAX_TOKEN   64u /* the longest token that any codec has */
+#define FP_SHORT_TOKEN 16u /* the longest token that is compared as a whole, in two words */
+#define FP_MAX_TOKENS  65536u
 
 typedef struct fp_tokens {
-    uint32_t count;       /* 256..65536 */
-    uint32_t max_token;   /* 8 or 16: no token is longer */
-    uint8_t (*bytes)[16]; /* FP_MAX_TOKENS entries are allocated; zero-padded to 16 bytes */
-    uint8_t *lengths;     /* FP_MAX_TOKENS entries are allocated */
+    uint32_t count;     /* 256..65536 */
+    uint32_t max_token; /* 8, 16, 32 or 64: no token is longer */
+    uint32_t stride;    /* bytes of a cell: max_token, and at least FP_SHORT_TOKEN */
+    uint8_t *cells;     /* FP_MAX_TOKENS are allocated; tokens are zero-padded to the stride */
+    uint8_t *lengths;   /* FP_MAX_TOKENS entries are allocated */
 } fp_tokens;
+
+/* The cell of a token. */
+static inline uint8_t *fp_token(const fp_tokens *tokens, uint32_t id) {
+    return tokens->cells + (size_t)id * tokens->stride;
+}
+
+/* Copies a token to another id. */
+static inline void fp_token_move(fp_tokens *tokens, uint32_t from, uint32_t to) {
+    memcpy(fp_token(tokens, to), fp_token(tokens, from), tokens->stride);
+    tokens->lengths[to] = tokens->lengths[from];
+}
+
+/* Forgets all tokens from id `count` on. */
+void fp_tokens_cut(fp_tokens *tokens, uint32_t count);
 
 /* Allocates the arrays and puts in the 256 single bytes. */
 fastpair_status fp_tokens_open(fp_tokens *tokens, uint32_t max_token,

@@ -139,14 +139,14 @@ static void list_choices(trainer_state *trainer) {
     trainer->choice_count = 0;
     for (uint32_t id = 256; id < tokens->count; id++)
         if (trainer->counts[id])
-            add_choice(trainer, fp_load64(tokens->bytes[id]), tokens->lengths[id],
+            add_choice(trainer, fp_load64(fp_token(tokens, id)), tokens->lengths[id],
                        trainer->counts[id]);
     for (uint32_t slot = 0; slot < trainer->slots; slot++) {
         const counted_pair *pair = &trainer->pairs[slot];
         if (pair->count < 2) continue;
         uint32_t first = pair->ids >> CODE_BITS, second = pair->ids & (MAX_CODES - 1);
-        uint64_t bytes = fp_load64(tokens->bytes[first]) | fp_load64(tokens->bytes[second])
-                                                               << 8 * tokens->lengths[first];
+        uint64_t bytes = fp_load64(fp_token(tokens, first)) | fp_load64(fp_token(tokens, second))
+                                                                  << 8 * tokens->lengths[first];
         add_choice(trainer, bytes, tokens->lengths[first] + (uint32_t)tokens->lengths[second],
                    pair->count);
     }
@@ -178,8 +178,7 @@ static void keep_best(trainer_state *trainer, const fp_code_space *space) {
     fp_tokens *tokens = trainer->tokens;
     fp_room room = fp_room_for(space);
     choice *heap = trainer->choices;
-    memset(tokens->bytes[256], 0, (tokens->count - 256) * sizeof *tokens->bytes);
-    tokens->count = 256;
+    fp_tokens_cut(tokens, 256);
     for (uint32_t place = trainer->choice_count / 2; place-- > 0;)
         sink(heap, trainer->choice_count, place);
     while (trainer->choice_count && !fp_room_full(&room, MAX_TOKEN)) {

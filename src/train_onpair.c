@@ -1,25 +1,24 @@
-/* train_onpair.c - OnPair training. In: a sample of pieces. Out: tokens, the single bytes and
+/* train_onpair.c - a pass of OnPair training. In: a sample of pieces, and tokens. Out: more tokens,
  * merged pairs.
  *
  * One greedy pass: a piece is read token by token, always the longest that matches. A pair of
  * neighbours that has been seen often enough becomes a token, and reading goes on from that token.
- * "Often enough" is a threshold that follows how fast tokens come. So the dictionary is full when
- * the sample ends: not earlier, with pairs of its beginning only, and not later.
+ * "Often enough" is a threshold that follows how fast tokens come. So there are as many as wanted
+ * when the sample ends: not earlier, with pairs of its beginning only, and not later. Many of them
+ * are only steps to longer ones, and others turn out to be rare; train_prune.c keeps the best.
  *
  * The trick: a few cursors, each on a piece of its own, read in turns. All a step needs of memory,
  * the text's place in the trie and the pair's count, is known one turn ahead, and prefetched.
  *
- * Four things make the most of sample and dictionary:
+ * Two things make the most of sample and dictionary:
  *   - Where tokens come too slowly even at the lowest threshold, neighbours too long for one token
  *     count as a pair too. The second is then cut to what fits.
  *   - Where hardly any pair is seen twice, as in random strings, the first neighbour is also paired
  *     with just one byte of the second.
- *   - Tokens that were only steps to longer ones are forgotten, so that others take their place.
- *   - A small column gets no more tokens than pay for their place in the file.
  *
  * Refuses nothing but a lack of memory. Time and memory are bounded by the sample and the code
  * width. */
-#include "train.h"
+#include "train_onpair.h"
 
 #include "pair_table.h"
 #include "trie_onpair.h"
@@ -33,17 +32,6 @@
  * many bytes of the second fit: */
 #define TWICE 2u
 static const uint8_t least_cut[TWICE] = {2, 5};
-
-/* Every second eighth of the sample, up to this one, shows which tokens are still met. Wider codes
- * are not so scarce that forgetting other tokens pays. Ids are not reused, so all tokens ever made
- * must fit. */
-#define LAST_FORGETTING 6u
-#define FORGETFUL_BITS  14u
-_Static_assert(256 + ((1u << FORGETFUL_BITS) - 256) * (LAST_FORGETTING / 2 + 1) <= FP_MAX_TOKENS,
-               "a full dictionary after every forgetting");
-
-/* Bytes of the sample that tell whether a token pays. */
-#define PROFIT_BYTES (4 << 20)
 
 #define TRAINING_WORK 4u /* times what parsing takes */
 
@@ -60,7 +48,7 @@ typedef struct cursor {
 /* How many tokens are wanted, and how many there are. */
 typedef struct token_quota {
     uint32_t payable;  /* tokens that a column of this size pays for */
-    uint32_t capacity; /* tokens that there is room for */
+    uint32_t capacity; /* tokens to make at most */
     uint32_t goal;     /* tokens wanted: one of the two */
     uint32_t made;
 } token_quota;
@@ -82,15 +70,12 @@ typedef struct trainer_state {
     uint32_t max_token;
     fp_trie trie;
     fp_pair_table pairs;
-    fp_room room, empty_room;
     token_quota quota;
     progress progress;
     uint32_t threshold;   /* 0..FP_PAIR_COUNT_MAX */
     int pairs_are_random; /* hardly any pair was seen before */
-    int forgetful;
     fp_poll *poll;
     int stopped;
-    uint8_t *met; /* by id: whether a token was made or read since this was cleared */
 } trainer_state;
 
 /* Adapts the threshold: tokens should come as fast as the rest of the sample needs to reach the
@@ -127,7 +112,7 @@ static inline int merge(trainer_state *trainer, uint32_t *slot, const uint8_t *t
     uint32_t threshold = trainer->threshold < TWICE ? TWICE : trainer->threshold;
     token_quota *quota = &trainer->quota;
     if ((*slot & FP_PAIR_COUNT_MAX) < threshold) return 0;
-    if (quota->made >= quota->goal || !fp_room_has(&trainer->room, length)) return 0;
+    if (quota->made >= quota->goal) return 0;
     *slot &= ~FP_PAIR_COUNT_MAX;
     uint8_t bytes[FP_MAX_TOKEN] = {0};
     memcpy(bytes, text, length);
@@ -135,9 +120,7 @@ static inline int merge(trainer_state *trainer, uint32_t *slot, const uint8_t *t
     *merged = (fp_match){fp_trie_add(&trainer->trie, bytes, length), length};
     /* Another cursor may have made the token since this one read on. */
     if (trainer->trie.tokens->count > before) {
-        fp_room_take(&trainer->room, length);
         quota->made++;
-        trainer->met[merged->id] = 1;
         if (quota->made - trainer->progress.checked_made >= trainer->progress.made_per_check)
             check_progress(trainer);
     }
@@ -190,81 +173,17 @@ static inline fp_match read_token(trainer_state *trainer, cursor *at) {
     at->text += match.length;
     at->left -= match.length;
     trainer->scanned += match.length;
-    trainer->met[match.id] = 1;
     fp_trie_prefetch(&trainer->trie, at->text);
     return match;
-}
-
-/* Nothing more can be added, or is wanted. */
-static inline int is_full(const trainer_state *trainer) {
-    return trainer->quota.made >= trainer->quota.capacity ||
-           (!trainer->room.classes_free && fp_room_full(&trainer->room, trainer->max_token));
-}
-
-/* Forgets the tokens that were not met of late: their lengths become 0. The others keep their ids,
- * and so do the counts of their pairs. */
-static void forget_unmet(trainer_state *trainer) {
-    fp_tokens *tokens = trainer->trie.tokens;
-    trainer->room = trainer->empty_room;
-    trainer->quota.made = 0;
-    fp_trie_clear(&trainer->trie);
-    for (uint32_t id = 256; id < tokens->count; id++) {
-        if (!trainer->met[id]) tokens->lengths[id] = 0;
-        if (!tokens->lengths[id]) continue;
-        fp_room_take(&trainer->room, tokens->lengths[id]);
-        fp_trie_insert(&trainer->trie, id);
-        trainer->quota.made++;
-    }
-    trainer->progress.checked_made = trainer->quota.made;
-}
-
-/* Forgets the tokens that save less than they take in a small column's dictionary. There are two
- * steps, the first with half the measure, because other tokens have to stand in for what is
- * forgotten. */
-static void forget_unprofitable(trainer_state *trainer, uint32_t code_bits) {
-    const fp_sample *sample = trainer->sample;
-    const fp_tokens *tokens = trainer->trie.tokens;
-    uint32_t *uses = trainer->pairs.slots; /* the pairs are no longer needed */
-    if (tokens->count > trainer->pairs.mask) return;
-    for (uint32_t step = 1; step <= 2; step++) {
-        const uint8_t *text = sample->bytes;
-        memset(uses, 0, tokens->count * sizeof *uses);
-        for (uint64_t i = 0; i < sample->pieces && text - sample->bytes < PROFIT_BYTES; i++)
-            for (uint32_t left = sample->lengths[i]; left;) {
-                fp_match match = fp_trie_match(&trainer->trie, text, left);
-                uses[match.id]++;
-                text += match.length;
-                left -= match.length;
-            }
-        /* Bits saved in the column, one code per use, against bits in the dictionary. */
-        uint64_t parsed = (uint64_t)(text - sample->bytes);
-        for (uint32_t id = 256; id < tokens->count; id++)
-            trainer->met[id] = uses[id] * 2 * sample->column_bytes * code_bits >=
-                               step * parsed * (tokens->lengths[id] + 1u) * 8;
-        forget_unmet(trainer);
-    }
-}
-
-/* Closes the gaps that forgotten tokens have left. */
-static void close_gaps(fp_tokens *tokens) {
-    uint32_t count = 256;
-    for (uint32_t id = 256; id < tokens->count; id++) {
-        if (!tokens->lengths[id]) continue;
-        memcpy(tokens->bytes[count], tokens->bytes[id], sizeof tokens->bytes[id]);
-        tokens->lengths[count++] = tokens->lengths[id];
-    }
-    memset(tokens->bytes[count], 0, (tokens->count - count) * sizeof tokens->bytes[0]);
-    memset(tokens->lengths + count, 0, tokens->count - count);
-    tokens->count = count;
 }
 
 static void read_sample(trainer_state *trainer) {
     const fp_sample *sample = trainer->sample;
     const uint8_t *next_piece = sample->bytes;
-    uint64_t pieces = 0, eighth = sample->size / 8 + 1, next_eighth_at = eighth;
-    uint32_t reading = CURSORS, eighths = trainer->forgetful ? 0 : LAST_FORGETTING;
+    uint64_t pieces = 0;
+    uint32_t reading = CURSORS;
     cursor cursors[CURSORS] = {{0}};
-    while (reading && !trainer->stopped && !(eighths >= LAST_FORGETTING && is_full(trainer))) {
+    while (reading && !trainer->stopped && trainer->quota.made < trainer->quota.capacity) {
         reading = CURSORS;
         for (cursor *at = cursors; at < cursors + CURSORS; at++) {
             if (at->current.length) pair_up(trainer, at);
@@ -284,66 +203,44 @@ static void read_sample(trainer_state *trainer) {
             }
         }
         if (trainer->scanned >= trainer->progress.next_check_at) check_progress(trainer);
-        if (trainer->scanned >= next_eighth_at && eighths < LAST_FORGETTING) {
-            next_eighth_at += eighth;
-            if (++eighths & 1)
-                memset(trainer->met, 0, FP_MAX_TOKENS);
-            else
-                forget_unmet(trainer);
-        }
     }
 }
 
-/* Sets how many tokens are wanted. Returns whether the column is too small to pay for all there is
- * room for. */
-static int set_quota(trainer_state *trainer, uint32_t code_bits) {
+/* Sets how many tokens are wanted. */
+static void set_quota(trainer_state *trainer, uint32_t most) {
     const fp_sample *sample = trainer->sample;
     token_quota *quota = &trainer->quota;
     const uint64_t payable = 512 + sample->column_bytes / 256;
-    quota->capacity = trainer->room.classes_free << trainer->room.shift;
-    const int is_small = payable < quota->capacity;
-    if (quota->capacity > 8 * payable) quota->capacity = (uint32_t)(8 * payable);
-    quota->payable = is_small ? (uint32_t)payable : quota->capacity;
+    quota->capacity = most < 8 * payable ? most : (uint32_t)(8 * payable);
+    quota->payable = payable < most ? (uint32_t)payable : quota->capacity;
     quota->goal = quota->payable;
-    trainer->forgetful = code_bits <= FORGETFUL_BITS && sample->size / 512 > quota->goal;
+    quota->made = trainer->progress.checked_made = trainer->trie.tokens->count - 256;
     trainer->progress.made_per_check = quota->goal / 64 < 8 ? 8 : quota->goal / 64;
     trainer->progress.bytes_per_check = sample->size / 512 + 1;
     trainer->progress.next_check_at = trainer->progress.bytes_per_check;
-    return is_small;
 }
 
-fastpair_status fp_train_onpair(const fp_sample *sample, const fp_code_space *space, fp_poll *poll,
-                                const fastpair_allocator *allocator, fp_tokens *tokens,
-                                fastpair_error *error) {
+fastpair_status fp_onpair_pass(const fp_sample *sample, uint32_t most, fp_poll *poll,
+                               const fastpair_allocator *allocator, fp_tokens *tokens,
+                               fastpair_error *error) {
     trainer_state trainer = {.sample = sample,
                              .poll = poll,
-                             .max_token = space->max_token,
+                             .max_token = tokens->max_token,
                              .pairs = fp_pair_table_for(sample->size),
-                             .room = fp_room_for(space),
-                             .empty_room = fp_room_for(space),
                              .threshold = TWICE};
-    const int is_small = set_quota(&trainer, space->code_bits);
     const uint64_t slots = fp_pair_table_slots(&trainer.pairs);
-    fastpair_status status = fp_tokens_open(tokens, space->max_token, allocator, error);
-    if (status != FASTPAIR_OK) return status;
-    status = fp_trie_open(&trainer.trie, tokens, trainer.quota.capacity, allocator, error);
-    if (status == FASTPAIR_OK) {
-        trainer.met = fp_allocate_zero(allocator, FP_MAX_TOKENS, 1);
-        trainer.pairs.slots = fp_allocate_zero(allocator, slots, sizeof *trainer.pairs.slots);
-        if (trainer.met && trainer.pairs.slots) {
-            read_sample(&trainer);
-            if (is_small && !trainer.stopped) forget_unprofitable(&trainer, space->code_bits);
-            if (trainer.stopped) status = fp_fail_cancelled(error);
-        } else {
-            status = fp_fail_memory(error, FP_MAX_TOKENS + slots * sizeof *trainer.pairs.slots);
-        }
+    fastpair_status status = fp_trie_open(&trainer.trie, tokens, most, allocator, error);
+    if (status) return status;
+    trainer.pairs.slots = fp_allocate_zero(allocator, slots, sizeof *trainer.pairs.slots);
+    if (trainer.pairs.slots) {
+        for (uint32_t id = 256; id < tokens->count; id++) fp_trie_insert(&trainer.trie, id);
+        set_quota(&trainer, most);
+        read_sample(&trainer);
+    } else {
+        status = fp_fail_memory(error, slots * sizeof *trainer.pairs.slots);
     }
+    if (trainer.stopped) status = fp_fail_cancelled(error);
     fp_release(allocator, trainer.pairs.slots);
-    fp_release(allocator, trainer.met);
     fp_trie_close(&trainer.trie, allocator);
-    if (status == FASTPAIR_OK)
-        close_gaps(tokens);
-    else
-        fp_tokens_close(tokens, allocator);
     return status;
 }

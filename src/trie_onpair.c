@@ -24,14 +24,24 @@ fastpair_status fp_trie_open(fp_trie *trie, fp_tokens *tokens, uint32_t capacity
                       .end_shift = FP_TRIE_END_BITS - end_bits,
                       .end_mask = (1u << end_bits) - 1};
     trie->roots = fp_allocate(allocator, 65536, sizeof *trie->roots);
-    trie->nodes = fp_allocate(allocator, 1ull << node_bits, sizeof *trie->nodes);
+    trie->nodes = fp_allocate_zero(allocator, 1ull << node_bits, sizeof *trie->nodes);
     trie->links = fp_allocate(allocator, 1ull << node_bits, sizeof *trie->links);
-    trie->ends = fp_allocate(allocator, 1ull << end_bits, sizeof *trie->ends);
-    if (!trie->roots || !trie->nodes || !trie->links || !trie->ends) {
-        fp_trie_close(trie, allocator);
-        return fp_fail_memory(error, (sizeof *trie->nodes + sizeof *trie->links) << node_bits);
+    trie->ends = fp_allocate_zero(allocator, 1ull << end_bits, sizeof *trie->ends);
+    fastpair_status status = FASTPAIR_OK;
+    if (!trie->roots || !trie->nodes || !trie->links || !trie->ends)
+        status = fp_fail_memory(error, (sizeof *trie->nodes + sizeof *trie->links) << node_bits);
+    if (!status && tokens->max_token > FP_SHORT_TOKEN) {
+        trie->stubs = fp_allocate_zero(allocator, FP_MAX_TOKENS, sizeof *trie->stubs);
+        status = trie->stubs ? fp_long_trie_open(&trie->long_trie, tokens->cells, tokens->stride,
+                                                 capacity, allocator, error)
+                             : fp_fail_memory(error, FP_MAX_TOKENS * sizeof *trie->stubs);
     }
-    fp_trie_clear(trie);
+    if (status) {
+        fp_trie_close(trie, allocator);
+        return status;
+    }
+    for (uint32_t pair = 0; pair < 65536; pair++)
+        trie->roots[pair] = (fp_trie_root){.best = (uint16_t)(pair & 0xff), .best_length = 1};
     return FASTPAIR_OK;
 }
 
@@ -40,14 +50,9 @@ void fp_trie_close(fp_trie *trie, const fastpair_allocator *allocator) {
     fp_release(allocator, trie->nodes);
     fp_release(allocator, trie->links);
     fp_release(allocator, trie->ends);
+    fp_release(allocator, trie->stubs);
+    fp_long_trie_close(&trie->long_trie, allocator);
     *trie = (fp_trie){0};
-}
-
-void fp_trie_clear(fp_trie *trie) {
-    for (uint32_t pair = 0; pair < 65536; pair++)
-        trie->roots[pair] = (fp_trie_root){.best = (uint16_t)(pair & 0xff), .best_length = 1};
-    memset(trie->nodes, 0, (trie->node_mask + 1ull) * sizeof *trie->nodes);
-    memset(trie->ends, 0, (trie->end_mask + 1ull) * sizeof *trie->ends);
 }
 
 /* What a node or root has of the nodes below it. */
@@ -60,7 +65,7 @@ typedef struct children {
  * its parent. */
 static fp_trie_node *add_node(fp_trie *trie, uint64_t low, uint32_t high, uint32_t depth,
                               const uint8_t bytes[16], children parent) {
-    fp_match best = fp_trie_match(trie, bytes, depth); /* while the node does not exist */
+    fp_match best = fp_trie_match_short(trie, bytes, depth); /* while the node does not exist */
     uint32_t slot = (uint32_t)(fp_trie_hash_node(low, high, depth) >> trie->node_shift);
     while (trie->nodes[slot].depth) slot = (slot + 1) & trie->node_mask;
     trie->nodes[slot] = (fp_trie_node){.key_low = low,
@@ -97,9 +102,9 @@ static void tell_below(fp_trie *trie, uint32_t list, uint32_t id, uint32_t lengt
 
 static inline uint32_t next_depth(uint32_t depth) { return depth == 2 ? 4 : depth + 4; }
 
-void fp_trie_insert(fp_trie *trie, uint32_t id) {
-    const uint8_t *bytes = trie->tokens->bytes[id];
-    const uint32_t length = trie->tokens->lengths[id];
+/* Puts the first `length` bytes of token `id` into the tables; 2..16. */
+static void insert_short(fp_trie *trie, uint32_t id, uint32_t length) {
+    const uint8_t *bytes = fp_token(trie->tokens, id);
     const uint64_t low = fp_load64(bytes), high = fp_load64(bytes + 8);
     fp_trie_root *root = &trie->roots[low & 0xffff];
     fp_trie_node *node = NULL;
@@ -131,7 +136,38 @@ void fp_trie_insert(fp_trie *trie, uint32_t id) {
     tell_below(trie, *parent.first, id, length, low, high);
 }
 
-uint32_t fp_trie_add(fp_trie *trie, const uint8_t bytes[16], uint32_t length) {
+void fp_trie_insert(fp_trie *trie, uint32_t id) {
+    const uint32_t length = trie->tokens->lengths[id];
+    if (length < FP_SHORT_TOKEN || !trie->stubs) {
+        insert_short(trie, id, length);
+        return;
+    }
+    fp_match known = fp_trie_match_short(trie, fp_token(trie->tokens, id), FP_SHORT_TOKEN);
+    if (known.length < FP_SHORT_TOKEN) {
+        insert_short(trie, id, FP_SHORT_TOKEN);
+        known.id = id;
+    }
+    uint32_t *stub = &trie->stubs[known.id];
+    if (length > FP_SHORT_TOKEN) {
+        if (!*stub)
+            *stub =
+                fp_long_trie_stub(&trie->long_trie, id, known.id == id ? FP_LONG_NONE : known.id);
+        fp_long_trie_insert(&trie->long_trie, *stub, id, length, id);
+    } else if (*stub) {
+        trie->long_trie.nodes[*stub].id = id;
+    }
+}
+
+fp_match fp_trie_match_long(const fp_trie *trie, fp_match found, const uint8_t *text,
+                            uint64_t left) {
+    const uint32_t stub = trie->stubs[found.id];
+    if (!stub) return found;
+    uint32_t id = fp_long_match(&trie->long_trie, stub, text, left);
+    if (id == FP_LONG_NONE) return fp_trie_match_short(trie, text, FP_SHORT_TOKEN - 1);
+    return (fp_match){id, trie->tokens->lengths[id]};
+}
+
+uint32_t fp_trie_add(fp_trie *trie, const uint8_t *bytes, uint32_t length) {
     fp_match known = fp_trie_match(trie, bytes, length);
     if (known.length == length) return known.id;
     uint32_t id = fp_tokens_add(trie->tokens, bytes, length);

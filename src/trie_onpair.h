@@ -6,12 +6,12 @@
  * longest token that is a prefix of its own prefix. It has a 64-bit filter of the tokens that end
  * past it and before the next level. So a search finds the deepest node, asks the filter which of
  * the 1..4 lengths there can match, and looks up those few. Adding a token is slower: it must tell
- * the nodes below that there is a longer answer. */
+ * the nodes below that there is a longer answer. Tokens of more than 16 bytes are in it with their
+ * first 16, under the id of one of them; the rest is in a long trie. */
 #ifndef FP_TRIE_ONPAIR_H
 #define FP_TRIE_ONPAIR_H
 
-#include "format.h"
-#include "tokens.h"
+#include "long_trie.h"
 
 /* The node of a 4, 8 or 12 byte prefix. */
 typedef struct fp_trie_node {
@@ -48,6 +48,9 @@ typedef struct fp_trie {
                      * 0 is free */
     uint32_t node_shift, node_mask;
     uint32_t end_shift, end_mask;
+    fp_long_trie long_trie;
+    uint32_t *stubs; /* by id of what has 16 bytes here: its node in the long trie, 0 for none; NULL
+                      * if no token may be longer */
 } fp_trie;
 
 typedef struct fp_match {
@@ -61,15 +64,12 @@ fastpair_status fp_trie_open(fp_trie *trie, fp_tokens *tokens, uint32_t capacity
                              const fastpair_allocator *allocator, fastpair_error *error);
 void fp_trie_close(fp_trie *trie, const fastpair_allocator *allocator);
 
-/* Takes all tokens but the single bytes out of the structure; the list of tokens is left to the
- * caller. */
-void fp_trie_clear(fp_trie *trie);
-
 /* Puts token `id`, which is in the list and not yet in the structure, into it. */
 void fp_trie_insert(fp_trie *trie, uint32_t id);
 
-/* Adds a token of 2..16 bytes, zero-padded to 16, and returns its id; or the id it already has. */
-uint32_t fp_trie_add(fp_trie *trie, const uint8_t bytes[16], uint32_t length);
+/* Adds a token of 2 bytes or more, zero-padded to the tokens' stride, and returns its id; or the id
+ * it already has. */
+uint32_t fp_trie_add(fp_trie *trie, const uint8_t *bytes, uint32_t length);
 
 static inline uint64_t fp_trie_hash_node(uint64_t low, uint32_t high, uint32_t depth) {
     return (low ^ (uint64_t)(high + depth) * 0xd6e8feb86659fd93u) * 0x9e3779b97f4a7c15u;
@@ -125,9 +125,10 @@ static inline void fp_trie_prefetch(const fp_trie *trie, const uint8_t *text) {
     __builtin_prefetch(&trie->nodes[fp_trie_hash_node(low, high, 12) >> trie->node_shift]);
 }
 
-/* The longest token that text[0 .. left) begins with; left >= 1, and text is readable for 16
- * bytes. */
-static inline fp_match fp_trie_match(const fp_trie *trie, const uint8_t *text, uint64_t left) {
+/* The longest token of up to 16 bytes, or stub, that text[0 .. left) begins with; left >= 1, and text
+ * is readable for 16 bytes. */
+static inline fp_match fp_trie_match_short(const fp_trie *trie, const uint8_t *text,
+                                           uint64_t left) {
     if (left == 1) return (fp_match){text[0], 1};
     const uint64_t low = fp_load64(text), high = fp_load64(text + 8);
     const uint32_t low_high = (uint32_t)(low >> 32), high_low = (uint32_t)high;
@@ -162,6 +163,17 @@ static inline fp_match fp_trie_match(const fp_trie *trie, const uint8_t *text, u
         if (id) return (fp_match){id, depth + more};
     }
     return best;
+}
+
+/* The longest token, given the one or the stub of 16 bytes that fp_trie_match_short has found. */
+fp_match fp_trie_match_long(const fp_trie *trie, fp_match found, const uint8_t *text,
+                            uint64_t left);
+
+/* The longest token that text[0 .. left) begins with; the same is asked of `left` and text. */
+static inline fp_match fp_trie_match(const fp_trie *trie, const uint8_t *text, uint64_t left) {
+    fp_match match = fp_trie_match_short(trie, text, left);
+    if (!trie->stubs || match.length < FP_SHORT_TOKEN) return match;
+    return fp_trie_match_long(trie, match, text, left);
 }
 
 #endif

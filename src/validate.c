@@ -93,7 +93,7 @@ static fastpair_status check_codes(const fp_chunk_view *view, fastpair_error *er
     uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes), position = 0,
              largest = 0;
     /* Four counters per length, so that neighbours of equal length do not wait for each other. */
-    uint64_t by_length[4][17] = {{0}};
+    uint64_t by_length[4][FP_MAX_TOKEN + 1] = {{0}};
     row_ends ends = {.view = view, .next = 1};
     /* 1 at the bytes of the batch where a token ends; one ended where the batch begins. */
     uint8_t token_ends[FP_LARGEST_BATCH + 1] = {1};
@@ -108,7 +108,10 @@ static fastpair_status check_codes(const fp_chunk_view *view, fastpair_error *er
         for (uint32_t i = 0; i < count; i++) {
             uint32_t length = length_of_code[codes[i]];
             by_length[i % 4][length]++;
-            token_ends[bytes += length] = 1; /* at most 1024 * 16 */
+            if ((bytes += length) > FP_LARGEST_BATCH)
+                return fp_chunk_fault(view, FP_SECTION_CODES, first * bits / 8,
+                                      "a batch decodes to more than 16384 bytes", error);
+            token_ends[bytes] = 1;
         }
         if (by_length[0][0] | by_length[1][0] | by_length[2][0] | by_length[3][0])
             return fp_chunk_fault(view, FP_SECTION_CODES, first * bits / 8,
@@ -120,12 +123,16 @@ static fastpair_status check_codes(const fp_chunk_view *view, fastpair_error *er
         position += bytes;
         if (bytes > largest) largest = bytes;
     }
-    for (int i = 0; i < 16; i++)
-        if (by_length[0][i + 1] + by_length[1][i + 1] + by_length[2][i + 1] + by_length[3][i + 1] !=
-            chunk->by_length[i])
-            return fp_chunk_fault(view, FP_SECTION_CODES, 0,
-                                  "the header counts other token lengths", error);
-    /* The counts give the decoded bytes, so `position` is found to be right now, too. */
+    uint64_t by_class[FP_LENGTH_CLASSES];
+    for (uint32_t i = 1; i <= FP_MAX_TOKEN; i++)
+        by_length[0][i] += by_length[1][i] + by_length[2][i] + by_length[3][i];
+    fp_count_classes(by_length[0], by_class);
+    if (memcmp(by_class, chunk->by_length, sizeof by_class) != 0)
+        return fp_chunk_fault(view, FP_SECTION_CODES, 0, "the header counts other token lengths",
+                              error);
+    if (position != chunk->decoded_bytes)
+        return fp_chunk_fault(view, FP_SECTION_CODES, 0,
+                              "the codes do not decode to the size the header gives", error);
     if (largest != chunk->largest_batch)
         return fp_chunk_fault(view, FP_SECTION_CODES, 0, "the header gives another largest batch",
                               error);

@@ -16,7 +16,7 @@ fastpair_status fp_writer_open(const fastpair_sink *sink, const fp_settings *set
 
 /* Whether every codec is tried on a small column. */
 static inline int fp_tries_all(const fp_settings *settings) {
-    return settings->choice.codec == FASTPAIR_CODEC_AUTO && settings->goal == FASTPAIR_GOAL_RATIO &&
+    return settings->choice.codec == FASTPAIR_CODEC_AUTO && settings->goal != FASTPAIR_GOAL_SPEED &&
            !settings->dictionary;
 }
 

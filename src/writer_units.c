@@ -22,12 +22,19 @@ static fastpair_status parse_until(fastpair_writer *writer, uint32_t end, fastpa
     return fp_flight_parse(&writer->flight, end, model_in_force(writer), &writer->settings, error);
 }
 
+static fp_packing packing_of(const fastpair_writer *writer, const fp_numbering *numbering) {
+    const fp_dict *dict = &numbering->dict;
+    return fp_packing_for(&writer->settings, dict->code_bits, dict->max_token);
+}
+
 /* The figures of drafts from .. to with the regime in force, which has a model. */
 static fp_unit measure(const fastpair_writer *writer, uint32_t from, uint32_t to) {
     const fp_regime *present = &writer->regimes.present;
-    uint32_t bits =
-        present->numbering ? present->numbering->dict.code_bits : present->model->choice.code_bits;
-    return fp_flight_measure(&writer->flight, from, to, bits, writer->settings.batch_codes);
+    const fp_codec_choice *choice = &present->model->choice;
+    fp_packing packing = present->numbering ? packing_of(writer, present->numbering)
+                                            : fp_packing_for(&writer->settings, choice->code_bits,
+                                                             choice->max_token);
+    return fp_flight_measure(&writer->flight, from, to, packing);
 }
 
 /* Writes the drafts before `end` with the numbering in force. */
@@ -55,8 +62,7 @@ static fastpair_status write_until(fastpair_writer *writer, uint32_t end, fastpa
 static void mark_coded(fastpair_writer *writer, fp_draft *draft) {
     fp_regime *present = &writer->regimes.present;
     const fp_numbering *numbering = present->numbering;
-    draft->coded =
-        fp_draft_saving(draft, numbering->dict.code_bits, writer->settings.batch_codes) > 0;
+    draft->coded = fp_draft_saving(draft, packing_of(writer, numbering)) > 0;
     if (!draft->coded) return;
     fp_file_out_use_tokens(&writer->file, numbering->number,
                            fp_regime_count(present, &draft->parsed));
@@ -111,8 +117,7 @@ static fastpair_status adopt_numbering(fastpair_writer *writer, uint32_t from, u
     fastpair_status status = open_numbering(writer, from, to, is_whole, &numbering, error);
     if (status) return status;
     for (uint32_t i = from; i < to; i++)
-        saved += fp_draft_saving(&writer->flight.drafts[i], numbering->dict.code_bits,
-                                 settings->batch_codes);
+        saved += fp_draft_saving(&writer->flight.drafts[i], packing_of(writer, numbering));
     if (saved <= fp_dict_block_size(&numbering->dict, settings->alignment)) {
         fp_numbering_close(numbering, &settings->allocator);
         return FASTPAIR_OK;
@@ -161,7 +166,8 @@ static fastpair_status try_model(fastpair_writer *writer, uint32_t from, uint32_
     fp_draft_parse(&draft, model, &writer->settings);
     *trial = (fp_trial){
         .coded_bytes =
-            fp_draft_coded_size(&draft, model->choice.code_bits, writer->settings.batch_codes),
+            fp_draft_coded_size(&draft, fp_packing_for(&writer->settings, model->choice.code_bits,
+                                                       model->choice.max_token)),
         .token_bytes = fp_model_token_bytes(model),
         .bytes_per_code = fp_bytes_per_code(fp_chunk_rows_bytes(&draft.rows), draft.parsed.codes)};
     regime->record.trained_bytes_per_code = trial->bytes_per_code;

@@ -20,7 +20,7 @@ static inline uint64_t fp_device_align(uint64_t value) {
 typedef struct fp_device_dict {
     uint64_t head;
     uint64_t resident;
-    uint64_t low8, high8, cells16, nibbles;
+    uint64_t low8, high8, cells16, nibbles, lengths, pieces;
     uint64_t end;
 } fp_device_dict;
 

@@ -11,7 +11,7 @@ typedef struct fp_kernel {
     const char *symbol;
     /* A warp takes 32 * codes_per_lane codes at a time. */
     uint32_t codes_per_lane;
-    /* 8 or 16; dictionaries with longer tokens cannot use the kernel. */
+    /* 8, 16, 32 or 64; dictionaries with longer tokens cannot use the kernel. */
     uint32_t max_token;
     /* The most threads of a block, and the blocks per multiprocessor of its launch bounds. */
     uint32_t threads, blocks;

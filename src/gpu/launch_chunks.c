@@ -45,7 +45,7 @@ fp_cu_result fp_launch_positions(const fp_decode *decode) {
         launched.entry[count++] =
             (fp_gpu_positions){.codes = fp_job_section(job, chunk, FP_SECTION_CODES),
                                .positions = job->device_memory + chunk->positions,
-                               .nibbles = job->device_memory + dict->at.nibbles,
+                               .lengths = job->device_memory + dict->at.lengths,
                                .code_count = chunk->codes,
                                .slots = dict->slots,
                                .code_bits = dict->code_bits,

@@ -9,14 +9,16 @@
 /* With fewer warps a multiprocessor waits more than with the paper's decoder. HOT kernels with many
  * codes per lane have much under way: 7 of their warps still win. */
 static uint32_t fewest_warps(const fp_kernel *kernel) {
+    /* Tokens of more than 16 bytes have no kernel of the paper's; FAR is their last resort. */
+    if (kernel->max_token > 16) return kernel->home == FP_GPU_FAR ? 1 : 4;
     return kernel->home == FP_GPU_HOT && kernel->codes_per_lane >= 15 ? 6 : 8;
 }
 
-/* Nearly all tokens have one length. Then lanes with an even number of codes begin at the same
- * place of the banks of shared memory, again and again. */
+/* Nearly all tokens have one length, as far as the classes of lengths tell. Then lanes with an even
+ * number of codes begin at the same place of the banks of shared memory, again and again. */
 static int has_one_length(const fp_shape *shape) {
     uint64_t codes = fp_shape_codes(shape);
-    for (int i = 0; i < 16; i++)
+    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++)
         if (shape->codes_by_length[i] * 100 > codes * 95) return 1;
     return 0;
 }
@@ -24,7 +26,8 @@ static int has_one_length(const fp_shape *shape) {
 fp_block fp_plan_block(const fp_kernel *kernel, const fastpair_gpu_info *gpu,
                        uint32_t resident_bytes, uint32_t staging) {
     fp_block block = {0};
-    uint32_t warp_bytes = staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
+    uint32_t warp_bytes = staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits) +
+                          (kernel->max_token == 64 ? FP_GPU_LIST_BYTES : 0);
     uint32_t least = FP_GPU_BLOCK_SHARED(resident_bytes, 0, warp_bytes);
     if (least < gpu->shared_per_block) block.warps = (gpu->shared_per_block - least) / warp_bytes;
     if (block.warps > kernel->threads / 32) block.warps = kernel->threads / 32;
@@ -37,23 +40,43 @@ fp_block fp_plan_block(const fp_kernel *kernel, const fastpair_gpu_info *gpu,
     return block;
 }
 
+/* Whether a kernel can decode what the shape tells, given enough shared memory. */
+static int suits(const fp_kernel *kernel, const fp_shape *shape) {
+    if (shape->code_bits != kernel->code_bits || shape->max_length > kernel->max_token) return 0;
+    if (kernel->max_token > 16) return kernel->home == FP_GPU_FAR || shape->ascends;
+    return shape->in_classes && (kernel->home != FP_GPU_HOT || shape->hot_slots);
+}
+
+/* Bytes of a warp's output buffer. Tokens in pieces go in rounds, so the buffer need not hold the
+ * largest batch: a little more than most have is best (docs/lab/gpu-tried.md). No round has more
+ * bytes than the pieces of a list. */
+static uint32_t choose_staging(const fp_kernel *kernel, const fp_shape *shape) {
+    uint64_t largest = shape->largest_batch[kernel->codes_per_lane];
+    uint64_t usual = 32ull * kernel->codes_per_lane * fp_shape_mean_token(shape) * 11 / 1000;
+    if (usual > FP_GPU_LISTED * FP_GPU_PIECE) usual = FP_GPU_LISTED * FP_GPU_PIECE;
+    if (usual < FP_GPU_LEAST_ROOM) usual = FP_GPU_LEAST_ROOM;
+    if (kernel->max_token == 64) largest = usual;
+    return FP_GPU_STAGING((uint32_t)largest);
+}
+
 /* How an assembled kernel would run; 0 warps if it cannot. */
 static fp_plan plan_assembled(uint32_t number, const fp_shape *shape,
                               const fastpair_gpu_info *gpu) {
     const fp_kernel *kernel = &fp_kernel_table()[number];
     fp_plan plan = {.kernel = number};
-    uint32_t largest = shape->largest_batch[kernel->codes_per_lane];
-    if (!shape->in_classes || shape->code_bits != kernel->code_bits ||
-        shape->max_length > kernel->max_token || !largest ||
-        (kernel->home == FP_GPU_HOT && !shape->hot_slots))
-        return plan;
-    uint32_t first_long = kernel->max_token == 8 ? shape->first_above_4 : shape->first_above_8;
+    if (!suits(kernel, shape) || !shape->largest_batch[kernel->codes_per_lane]) return plan;
+    const uint32_t *eights = shape->first_above_eights, part = fp_resident_part(kernel->max_token);
+    uint32_t first_above[3] = {shape->first_above_4, 0, 0};
+    for (uint32_t i = 0; i < 3 && part >= 8; i++)
+        if ((i + 1) * part < 64) first_above[i] = eights[(i + 1) * part / 8];
     plan.resident = fp_resident_shape(kernel->home, kernel->code_bits, kernel->max_token,
-                                      shape->slots, shape->hot_slots, first_long);
-    plan.staging = FP_GPU_STAGING(largest);
+                                      shape->slots, shape->hot_slots, first_above);
+    plan.staging = choose_staging(kernel, shape);
     plan.warps = fp_plan_block(kernel, gpu, plan.resident.bytes, plan.staging).warps;
     if (kernel->home == FP_GPU_HOT || kernel->home == FP_GPU_FAR)
-        plan.planes = kernel->max_token == 16 ? FP_PLANE_CELLS16 : FP_PLANE_LOW8;
+        plan.planes = kernel->max_token == 64   ? FP_PLANE_PIECES
+                      : kernel->max_token == 16 ? FP_PLANE_CELLS16
+                                                : FP_PLANE_LOW8;
     return plan;
 }
 
@@ -66,7 +89,11 @@ static uint32_t estimate(const fp_plan *plan, const fp_shape *shape) {
     if (lane_codes == 32 && kernel->home != FP_GPU_RARE) enough = 12;
     uint32_t rate = 1000 * (plan->warps < enough ? plan->warps : enough) / enough;
     int long_tokens = kernel->max_token == 16, one_length = has_one_length(shape);
-    if (kernel->home == FP_GPU_FAR) return 500;
+    if (kernel->home == FP_GPU_FAR) return kernel->max_token == 64 ? 100 : 500;
+    if (kernel->home == FP_GPU_PIECES) return 200;
+    /* Of tokens of up to 32 bytes: narrow stores where most tokens are short. */
+    if (kernel->max_token == 32)
+        return 400 + ((kernel->store_bytes == 4) == (fp_shape_mean_token(shape) < 800));
     if (kernel->home == FP_GPU_HOT && lane_codes == 8) rate -= 100;
     if (one_length) return kernel->store_bytes == 8 ? rate + (lane_codes % 2 ? 600 : 300) : rate;
     if (lane_codes % 2) rate -= 100;
@@ -87,9 +114,13 @@ static fp_plan select_assembled(const fp_shape *shape, const fastpair_gpu_info *
     uint32_t best_rate = 0;
     for (uint32_t i = FP_STAGED_KERNELS; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
-        if (use_sidecar && !fp_shape_serves(shape, kernel)) continue;
-        /* Tokens of up to 8 bytes are never better off in cells of 16. */
+        /* Without the sidecar the paper's decoder does better, where it can decode the tokens. */
+        int only_here = shape->max_length > 16;
+        if (use_sidecar && !only_here && !fp_shape_serves(shape, kernel)) continue;
+        /* Tokens are never better off in cells that are too long by half. */
         if (kernel->max_token == 16 && shape->max_length <= 8) continue;
+        if (kernel->max_token > 16 && !only_here && (shape->in_classes || !shape->ascends))
+            continue;
         fp_plan plan = plan_assembled(i, shape, gpu);
         if (plan.warps < fewest_warps(kernel)) continue;
         uint32_t rate = estimate(&plan, shape);
@@ -117,6 +148,6 @@ fp_plan fp_plan_make(const fp_shape *shape, const fastpair_gpu_info *gpu,
         if (!plan.warps) plan = plan_staged(fp_staged_select(shape, gpu, use_sidecar), shape, gpu);
     }
     if (request->regenerate || !fp_shape_serves(shape, &fp_kernel_table()[plan.kernel]))
-        plan.planes |= FP_PLANE_NIBBLES;
+        plan.planes |= FP_PLANE_LENGTHS;
     return plan;
 }

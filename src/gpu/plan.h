@@ -9,10 +9,12 @@
 
 /* Parts of a dictionary in global memory that kernels read, besides the resident dictionary. */
 enum {
-    FP_PLANE_LOW8 = 1,    /* the first 8 bytes of each token */
-    FP_PLANE_HIGH8 = 2,   /* bytes 8 to 15 */
-    FP_PLANE_CELLS16 = 4, /* all 16 bytes */
-    FP_PLANE_NIBBLES = 8  /* lengths less one, two per byte, the even code in the low nibble */
+    FP_PLANE_LOW8 = 1,     /* the first 8 bytes of each token */
+    FP_PLANE_HIGH8 = 2,    /* bytes 8 to 15 */
+    FP_PLANE_CELLS16 = 4,  /* all 16 bytes */
+    FP_PLANE_NIBBLES = 8,  /* lengths less one, two per byte, the even code in the low nibble */
+    FP_PLANE_LENGTHS = 16, /* lengths, a byte each */
+    FP_PLANE_PIECES = 32   /* an entry per code, then pieces of 16 bytes */
 };
 
 typedef struct fp_plan {

@@ -70,19 +70,19 @@ fp_shape fp_shape_make(const fp_dict *dict, const fp_shape_chunk *chunks, const 
                        uint64_t count, int use_sidecar) {
     fp_shape shape = {
         .code_bits = dict->code_bits, .slots = dict->code_slots, .hot_slots = dict->hot_slots};
-    for (uint32_t r = 0; r < dict->run_count; r++)
-        if (dict->runs[r].length > shape.max_length) shape.max_length = dict->runs[r].length;
+    shape.max_length = fp_dict_longest(dict);
     for (uint64_t i = 0; i < count; i++) {
         const fp_chunk *chunk = chunks[listed[i]].chunk;
         shape.batch_sizes |= 1u << (chunk->batch_codes / 32 - 1);
-        for (int length = 0; length < 16; length++)
-            shape.codes_by_length[length] += chunk->by_length[length];
+        shape.decoded_bytes += chunk->decoded_bytes;
+        for (uint32_t class = 0; class < FP_LENGTH_CLASSES; class ++)
+            shape.codes_by_length[class] += chunk->by_length[class];
     }
     uint32_t class_shift = FP_GPU_CLASS_SHIFT(dict->code_bits);
     shape.in_classes = dict->order == 1 && dict->class_shift >= class_shift;
-    if (!shape.in_classes) return shape;
+    shape.ascends = dict->order == 1 && !dict->hot_slots;
     shape.first_above_4 = first_above(dict, 4);
-    shape.first_above_8 = first_above(dict, 8);
+    for (uint32_t i = 0; i < 8; i++) shape.first_above_eights[i] = first_above(dict, 8 * i);
     find_largest_batches(chunks, listed, count, use_sidecar, &shape);
     return shape;
 }
@@ -95,18 +95,18 @@ int fp_shape_serves(const fp_shape *shape, const fp_kernel *kernel) {
 
 uint64_t fp_shape_codes(const fp_shape *shape) {
     uint64_t codes = 0;
-    for (int i = 0; i < 16; i++) codes += shape->codes_by_length[i];
+    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++) codes += shape->codes_by_length[i];
     return codes;
 }
 
 uint32_t fp_shape_mean_token(const fp_shape *shape) {
-    uint64_t codes = fp_shape_codes(shape), bytes = 0;
-    for (int i = 0; i < 16; i++) bytes += shape->codes_by_length[i] * (uint64_t)(i + 1);
-    return codes ? (uint32_t)(bytes * 100 / codes) : 0;
+    uint64_t codes = fp_shape_codes(shape);
+    return codes ? (uint32_t)(shape->decoded_bytes * 100 / codes) : 0;
 }
 
 uint32_t fp_shape_long_share(const fp_shape *shape) {
     uint64_t codes = fp_shape_codes(shape), longer = 0;
-    for (int i = 8; i < 16; i++) longer += shape->codes_by_length[i];
+    for (uint32_t i = fp_length_class(9); i < FP_LENGTH_CLASSES; i++)
+        longer += shape->codes_by_length[i];
     return codes ? (uint32_t)(longer * 100 / codes) : 0;
 }

@@ -17,18 +17,22 @@ typedef struct fp_shape_chunk {
 
 /* All of it stands in headers of chunks and dictionaries and in sidecars. */
 typedef struct fp_shape {
-    /* Codes whose token has i + 1 bytes. */
-    uint64_t codes_by_length[16];
+    /* Codes by the class of their token's length, fp_length_class. */
+    uint64_t codes_by_length[FP_LENGTH_CLASSES];
+    uint64_t decoded_bytes;
     uint32_t code_bits;
     /* Of any token. */
     uint32_t max_length;
     uint32_t slots, hot_slots;
     /* Bit i is set if some chunk has batches of 32 * (i + 1) codes. */
     uint32_t batch_sizes;
-    /* Codes are in length classes that assembled kernels can use; if not, what follows is 0. */
+    /* Codes are in length classes that kernels for tokens of up to 16 bytes can use. */
     int in_classes;
-    /* The first slot whose token is longer than 4, and than 8 bytes; `slots` if there is none. */
-    uint32_t first_above_4, first_above_8;
+    /* Codes ascend by length, all of them. */
+    int ascends;
+    /* The first slot whose token is longer than 4 bytes, and than 8 * i bytes; `slots` if there is
+     * none. Only if codes are in classes or ascend. */
+    uint32_t first_above_4, first_above_eights[8];
     /* Upper bound on the decoded bytes of any aligned run of 32 * K codes, by K; 0 for K that no
      * assembled kernel for this code width has. */
     uint32_t largest_batch[FP_MOST_LANE_CODES + 1];

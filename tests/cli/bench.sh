@@ -4,12 +4,12 @@
 make_odd
 
 exits 0 "-b" "$fp" -b -i0 odd/many-short
-check "-b shows three codecs" test "$(grep -c verified out)" = 3
+check "-b shows five codecs" test "$(grep -c verified out)" = 5
 exits 0 "-b --json" "$fp" -b -i0 --json -T2 odd/text
 check "-b --json is one object a codec" python3 -c '
 import json
 lines = [json.loads(line) for line in open("out")]
-assert len(lines) == 3, lines
+assert len(lines) == 5, lines
 for o in lines:
     assert o["file"] == "odd/text" and o["rows"] == 60000 and o["threads"] == 2 and o["verified"] is True, o
     for key in "ratio ratio_total mean_token train_mb_s encode_mb_s cpu_decode_mb_s cpu_decode_1_mb_s cpu_reference_mb_s".split():
@@ -28,6 +28,6 @@ exits 0 "-b --codec=auto" "$fp" -b -i0 --codec=auto odd/text
 exits 1 "-b of an empty file" "$fp" -b odd/empty
 exits 1 "-b without files" "$fp" -b
 exits 0 "--demo" "$fp" --demo -T2
-check "--demo verifies every codec" test "$(grep -c 'every byte' out)" = 3
+check "--demo verifies every codec" test "$(grep -c 'every byte' out)" = 5
 
 finish

@@ -25,9 +25,9 @@ static void lay_out_codes(const kernel_case *c, uint32_t widened, device *d, cas
 
 static void lay_out_sidecar(const kernel_case *c, uint32_t batch_codes, device *d,
                             case_chunk *made) {
-    uint32_t in_group, largest;
+    uint32_t largest;
     forge_codes codes = {c->codes, c->count, c->bits, c->lengths, batch_codes};
-    forge_bytes sidecar = forge_sidecar(&codes, &in_group, &largest);
+    forge_bytes sidecar = forge_sidecar(&codes, &made->group_batches, &largest);
     made->sidecar = device_copy(d, sidecar.data, sidecar.size, "sidecar");
     made->sidecar_bytes = sidecar.size;
     free(sidecar.data);
@@ -46,7 +46,8 @@ case_chunk case_lay_out(const kernel_case *c, const emulated_variant *variant,
     device_chunk *chunk = &(made.chunk = device_chunk_make(&codes, variant));
     if (layout->positions == POSITIONS_SIDECAR) {
         lay_out_sidecar(c, layout->batch_codes, d, &made);
-        device_use_sidecar(chunk, made.sidecar, layout->batch_codes, variant);
+        const device_sidecar sidecar = {made.sidecar, layout->batch_codes, made.group_batches};
+        device_use_sidecar(chunk, &sidecar, variant);
     } else {
         device_use_positions(chunk, d);
     }
@@ -58,6 +59,7 @@ case_chunk case_lay_out(const kernel_case *c, const emulated_variant *variant,
         if (bytes > largest) largest = bytes;
     }
     const device_tokens tokens = {c->bits, c->slots, c->hot, c->tokens, c->lengths};
+    if (variant->longest == 64 && layout->little_room) largest = FP_GPU_LEAST_ROOM;
     device_lay_out_dict(&tokens, variant, largest, d, chunk);
     return made;
 }

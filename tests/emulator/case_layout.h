@@ -17,6 +17,7 @@ typedef struct case_layout {
     uint32_t widened; /* 1: codes are 16-bit integers */
     case_positions positions;
     uint32_t batch_codes; /* of the sidecar */
+    uint32_t little_room; /* 1: as little room as rounds of long tokens need */
     uint32_t out_shift;   /* from a multiple of 256 to the chunk's first byte */
     /* EMULATOR_WRITE_ONCE, unless lies about positions make batches overlap. */
     emulator_access out_access;
@@ -27,6 +28,7 @@ typedef struct case_chunk {
     device_chunk chunk;
     uint8_t *codes, *sidecar, *out;
     uint64_t codes_bytes, sidecar_bytes;
+    uint32_t group_batches; /* of the sidecar */
     uint32_t *status;
 } case_chunk;
 

@@ -26,10 +26,13 @@ typedef struct launches {
 bool column_suits(const emulated_variant *variant, const device_column *column) {
     for (uint32_t i = 0; i < column->dict_count; i++) {
         const device_dict *dict = &column->dicts[i];
-        if (dict->longest > variant->longest || (variant->shared_dict && dict->slots > 12000))
+        if (dict->longest_is > variant->longest || (variant->shared_dict && dict->slots > 12000))
             return false;
-        if (variant->code_bits && (dict->code_bits != variant->code_bits || !dict->in_classes ||
-                                   (variant->home == FP_GPU_HOT && !dict->hot)))
+        if (!variant->code_bits) continue;
+        bool suits = variant->longest <= 16 ? dict->in_classes
+                                            : dict->ascends || variant->home == FP_GPU_FAR;
+        if (dict->code_bits != variant->code_bits || !suits ||
+            (variant->home == FP_GPU_HOT && !dict->hot))
             return false;
     }
     return column->dict_count > 0;
@@ -64,12 +67,13 @@ static void add_coded(launches *l, const device_column *column, uint32_t number,
     device_codes codes = {chunk->codes.at,      chunk->code_count,
                           dict->code_bits,      output->bytes + chunk->first_byte,
                           chunk->decoded_bytes, output->status};
+    const device_sidecar sidecar = {chunk->sidecar.at, chunk->batch_codes, chunk->group_batches};
     device_chunk *made = &l->chunks[l->coded_count];
     *made = device_chunk_make(&codes, variant);
     if (l->options->regenerate || 32 * variant->codes_per_lane % chunk->batch_codes)
         device_use_positions(made, l->memory);
     else
-        device_use_sidecar(made, chunk->sidecar.at, chunk->batch_codes, variant);
+        device_use_sidecar(made, &sidecar, variant);
     l->coded[l->coded_count++] = made;
     for (uint32_t before = l->coded_count - 1, k = number; k-- > 0;) {
         if (!column->chunks[k].code_count) continue;

@@ -8,24 +8,42 @@
 
 /* ---------------------------------------------------------------- layout */
 
+/* The first slot with a token longer than `length`. */
+static uint32_t first_above(const device_tokens *tokens, uint32_t length) {
+    uint32_t slot = 0;
+    while (slot < tokens->slots && tokens->lengths[slot] <= length) slot++;
+    return slot;
+}
+
 static void lay_out_resident(const device_tokens *tokens, const emulated_variant *variant,
                              uint32_t largest, device *d, device_chunk *chunk) {
-    uint32_t first_long = 0;
-    while (first_long < tokens->slots && tokens->lengths[first_long] <= variant->longest / 2)
-        first_long++;
+    uint32_t part = fp_resident_part(variant->longest), above[3];
+    for (uint32_t i = 0; i < 3; i++) above[i] = first_above(tokens, (i + 1) * part);
     fp_resident shape = fp_resident_shape(variant->home, tokens->code_bits, variant->longest,
-                                          tokens->slots, tokens->hot, first_long);
+                                          tokens->slots, tokens->hot, above);
+    const fp_resident_tokens all = {tokens->cells[0], sizeof tokens->cells[0], tokens->lengths,
+                                    tokens->slots};
     chunk->resident = device_block(d, shape.bytes, 16, EMULATOR_READ, "resident dictionary");
-    fp_resident_write(&shape, tokens->cells, tokens->lengths, tokens->slots, chunk->resident);
+    fp_resident_write(&shape, &all, chunk->resident);
     chunk->head =
         (fp_gpu_dict *)(void *)device_block(d, sizeof(fp_gpu_dict), 0, EMULATOR_READ, "head");
     *chunk->head = fp_gpu_dict{};
     chunk->head->resident = device_address(chunk->resident);
     chunk->head->cold = chunk->work.low;
+    if (variant->longest == 64 && variant->home == FP_GPU_FAR) {
+        uint64_t bytes = FP_GPU_FAR_TABLE(tokens->code_bits) +
+                         (uint64_t)FP_GPU_PIECE * fp_resident_pieces(&all, NULL);
+        chunk->cold = device_block(d, bytes, 16, EMULATOR_READ, "pieces");
+        fp_resident_write_far(&all, tokens->code_bits, chunk->cold);
+        chunk->head->cold = device_address(chunk->cold);
+    }
     chunk->head->resident_bytes = shape.bytes;
     chunk->head->slots = shape.slots;
     chunk->head->near = shape.near;
     chunk->head->split = shape.split;
+    chunk->head->further[0] = shape.further[0];
+    chunk->head->further[1] = shape.further[1];
+    if (variant->longest == 64 && largest < FP_GPU_LEAST_ROOM) largest = FP_GPU_LEAST_ROOM;
     chunk->head->staging = FP_GPU_STAGING(largest);
 }
 
@@ -39,8 +57,9 @@ static uint64_t lay_out_plane(const device_tokens *tokens, uint32_t first, uint3
     return device_address(plane);
 }
 
-void device_lay_out_dict(const device_tokens *tokens, const emulated_variant *variant,
-                         uint32_t largest, device *d, device_chunk *chunk) {
+/* What the paper's kernels read, and the shorter tokens of ours that lie in global memory. */
+static void lay_out_planes(const device_tokens *tokens, const emulated_variant *variant, device *d,
+                           device_chunk *chunk) {
     /* Kernels with a hot part also read cells of codes that are not in the dictionary. */
     uint64_t cells = tokens->hot ? 1ull << tokens->code_bits : tokens->slots;
     uint32_t width = variant->gathered_bytes;
@@ -52,20 +71,30 @@ void device_lay_out_dict(const device_tokens *tokens, const emulated_variant *va
     chunk->work.low = lay_out_plane(tokens, 0, width, cells, d);
     if (width < variant->longest)
         chunk->work.high = lay_out_plane(tokens, width, variant->longest - width, cells, d);
-    chunk->work.nibbles = chunk->regenerated.nibbles = device_address(chunk->nibbles);
+    chunk->work.nibbles = device_address(chunk->nibbles);
+}
+
+void device_lay_out_dict(const device_tokens *tokens, const emulated_variant *variant,
+                         uint32_t largest, device *d, device_chunk *chunk) {
     chunk->work.slots = chunk->regenerated.slots = tokens->slots;
+    chunk->lengths = device_copy(d, tokens->lengths, tokens->slots, "lengths");
+    chunk->regenerated.lengths = device_address(chunk->lengths);
+    if (variant->longest <= 16) lay_out_planes(tokens, variant, d, chunk);
     if (variant->code_bits) lay_out_resident(tokens, variant, largest, d, chunk);
 }
 
 void device_share_dict(device_chunk *chunk, const device_chunk *of) {
     chunk->work.low = of->work.low;
     chunk->work.high = of->work.high;
-    chunk->work.nibbles = chunk->regenerated.nibbles = of->work.nibbles;
+    chunk->work.nibbles = of->work.nibbles;
+    chunk->regenerated.lengths = of->regenerated.lengths;
     chunk->work.slots = chunk->regenerated.slots = of->work.slots;
     chunk->head = of->head;
     chunk->resident = of->resident;
+    chunk->cold = of->cold;
     chunk->nibbles = of->nibbles;
     chunk->nibble_bytes = of->nibble_bytes;
+    chunk->lengths = of->lengths;
 }
 
 device_chunk device_chunk_make(const device_codes *codes, const emulated_variant *variant) {
@@ -84,13 +113,13 @@ device_chunk device_chunk_make(const device_codes *codes, const emulated_variant
     return chunk;
 }
 
-void device_use_sidecar(device_chunk *chunk, const uint8_t *sidecar, uint32_t batch_codes,
+void device_use_sidecar(device_chunk *chunk, const device_sidecar *sidecar,
                         const emulated_variant *variant) {
-    uint32_t shift = 0;
-    while (batch_codes << shift << 1 <= 4096) shift++; /* a group has at most 4096 codes */
+    uint32_t shift = 0, batch_codes = sidecar->batch_codes;
+    while (1u << shift < sidecar->group_batches) shift++;
     uint32_t entries = (chunk->span.code_count + batch_codes - 1) / batch_codes;
     uint32_t groups = (entries + (1u << shift) - 1) >> shift;
-    chunk->span.positions = chunk->work.positions = device_address(sidecar);
+    chunk->span.positions = chunk->work.positions = device_address(sidecar->at);
     chunk->span.deltas_at = groups;
     chunk->work.deltas = chunk->work.positions + 4ull * groups;
     chunk->span.entries = chunk->work.entries = entries;
@@ -183,7 +212,8 @@ static const char *run_assembled(const emulated_variant *variant, device_chunk *
     launch->blocks = grid->blocks ? grid->blocks : 1;
     launch->teams = grid->teams ? grid->teams : 1;
     launch->status = chunks[0]->work.status;
-    uint32_t warp_bytes = FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) + staging;
+    uint32_t warp_bytes = FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) +
+                          (variant->longest == 64 ? FP_GPU_LIST_BYTES : 0) + staging;
     const char *error =
         emulator_run(variant->kernel, launch, variant->threads, launch->blocks + grid->spare_blocks,
                      1, FP_GPU_BLOCK_SHARED(resident, warps, warp_bytes));

@@ -14,9 +14,11 @@ typedef struct device_chunk {
     fp_staged_work work;
     fp_gpu_positions regenerated; /* codes is 0 unless positions are computed by kernels */
     fp_gpu_dict *head;            /* assembled kernels only */
-    uint8_t *resident;            /* begins with lengths by class */
-    uint8_t *nibbles;
+    uint8_t *resident;            /* begins with lengths by class or by code */
+    uint8_t *cold;                /* of tokens of up to 64 bytes in global memory */
+    uint8_t *nibbles;             /* the paper's kernels only */
     uint64_t nibble_bytes;
+    uint8_t *lengths;    /* for the kernels that compute positions */
     uint32_t *positions; /* NULL: the sidecar serves */
     uint32_t batches;    /* of the kernel */
 } device_chunk;
@@ -24,19 +26,24 @@ typedef struct device_chunk {
 /* A dictionary: cell c is the token of code c, zero-padded. */
 typedef struct device_tokens {
     uint32_t code_bits, slots, hot;
-    const uint8_t (*cells)[16];
+    const uint8_t (*cells)[64];
     const uint8_t *lengths;
 } device_tokens;
 
-/* Lays out what the kernel reads of a dictionary. No batch has more bytes than `largest`. */
+/* Lays out what the kernel reads of a dictionary. `largest`: bytes that a warp has room for, which
+ * is more than any batch has, unless the kernel's batches may go in rounds. */
 void device_lay_out_dict(const device_tokens *tokens, const emulated_variant *variant,
                          uint32_t largest, device *d, device_chunk *chunk);
 
 /* Uses the dictionary of a chunk that is laid out already, with the same tokens. */
 void device_share_dict(device_chunk *chunk, const device_chunk *of);
 
-/* Output positions from a sidecar, in batches of batch_codes codes; or room for one per batch. */
-void device_use_sidecar(device_chunk *chunk, const uint8_t *sidecar, uint32_t batch_codes,
+/* Output positions from a sidecar, or room for one per batch. */
+typedef struct device_sidecar {
+    const uint8_t *at;
+    uint32_t batch_codes, group_batches;
+} device_sidecar;
+void device_use_sidecar(device_chunk *chunk, const device_sidecar *sidecar,
                         const emulated_variant *variant);
 void device_use_positions(device_chunk *chunk, device *d);
 

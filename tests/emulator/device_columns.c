@@ -31,9 +31,12 @@ static void expand_dict(device_column *d, uint32_t number) {
                           .longest = dict->max_token,
                           .in_classes = dict->order == 1 &&
                                         dict->class_shift >= FP_GPU_CLASS_SHIFT(dict->code_bits),
-                          .cells = must(malloc(16 * patterns)),
+                          .ascends = dict->order == 1 && !dict->hot_slots,
+                          .cells = must(malloc(64 * patterns)),
                           .lengths = must(malloc(patterns))};
-    fp_dict_expand(dict, made->cells, made->lengths);
+    fp_dict_expand(dict, made->cells[0], 64, made->lengths);
+    for (uint32_t i = 0; i < made->slots; i++)
+        if (made->lengths[i] > made->longest_is) made->longest_is = made->lengths[i];
     if (dict->max_token > d->longest) d->longest = dict->max_token;
 }
 
@@ -58,7 +61,8 @@ static void describe_chunk(device_column *d, uint32_t number) {
                               .code_count = chunk->coded ? (uint32_t)chunk->codes : 0,
                               .decoded_bytes = (uint32_t)chunk->decoded_bytes,
                               .dict = chunk->coded ? chunk->dictionary : 0,
-                              .batch_codes = chunk->batch_codes};
+                              .batch_codes = chunk->batch_codes,
+                              .group_batches = chunk->group_batches};
     d->coded_chunks += chunk->coded != 0;
 }
 

@@ -11,9 +11,11 @@ extern "C" {
 
 typedef struct device_dict {
     uint32_t code_bits, slots, hot;
-    uint32_t longest;     /* token, as the codec allows: 8 or 16 */
-    int in_classes;       /* assembled kernels can use it */
-    uint8_t (*cells)[16]; /* of all codes there may be, zero-padded */
+    uint32_t longest;     /* token, as the codec allows: 8, 16, 32 or 64 */
+    uint32_t longest_is;  /* and as there is one */
+    int in_classes;       /* assembled kernels for tokens of up to 16 bytes can use it */
+    int ascends;          /* codes ascend by length, all of them */
+    uint8_t (*cells)[64]; /* of all codes there may be, zero-padded */
     uint8_t *lengths;
 } device_dict;
 
@@ -26,7 +28,7 @@ typedef struct device_column_chunk {
     device_section codes, sidecar, lengths, validity;
     uint64_t first_row, first_byte;
     uint32_t rows, code_count, decoded_bytes; /* code_count is 0 for a stored chunk */
-    uint32_t dict, batch_codes;
+    uint32_t dict, batch_codes, group_batches;
 } device_column_chunk;
 
 /* One column. Everything is owned. */

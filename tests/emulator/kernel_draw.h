@@ -18,10 +18,14 @@ static inline void start_random(uint64_t seed) {
     printf("seed %llu\n", (unsigned long long)random_state);
 }
 
-/* A case that the kernel can decode. Assembled kernels want their own code width, in classes. */
+/* A case that the kernel can decode. Assembled kernels want their own code width, in classes or, for
+ * longer tokens, ascending by length; of these, kernels that gather take any order. */
 static inline void make_case(const emulated_variant *variant, kernel_case *c, uint32_t slots,
                              uint32_t count, uint32_t longest, case_lengths lengths) {
-    if (variant->code_bits)
+    if (variant->longest > 16)
+        case_make_long(c, check_random(&random_state), variant->code_bits, count, longest, lengths,
+                       variant->home == FP_GPU_FAR && draw(2));
+    else if (variant->code_bits)
         case_make_classes(c, check_random(&random_state), variant->code_bits, count, longest,
                           lengths, variant->home == FP_GPU_HOT || draw(4) == 0);
     else
@@ -41,6 +45,7 @@ static inline case_layout draw_layout(const emulated_variant *variant) {
     layout.widened = !variant->code_bits && draw(2);
     layout.positions = (case_positions)draw(POSITIONS_WAYS);
     layout.batch_codes = draw_batch_codes(variant->codes_per_lane);
+    layout.little_room = draw(2);
     layout.out_shift = draw(256);
     layout.out_access = EMULATOR_WRITE_ONCE;
     return layout;

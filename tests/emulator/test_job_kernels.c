@@ -5,15 +5,17 @@
 #include "job_columns.h"
 #include "sidecar.h"
 
-/* Every assembled kernel, by name, also where sidecars do not suit it. */
+/* Every assembled kernel, by name, also where sidecars do not suit it. Batches have at most 16 KiB. */
 static void test_assembled_kernels(void) {
     for (uint32_t i = FP_STAGED_KERNELS; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         for (uint32_t turn = 0; turn < 3; turn++) {
             start();
-            int hot = kernel->home == FP_GPU_HOT || turn == 1;
+            int ascends = kernel->max_token > 16 && kernel->home != FP_GPU_FAR;
+            int hot = kernel->home == FP_GPU_HOT || (turn == 1 && !ascends);
             uint32_t longest = turn == 2 ? 8 : kernel->max_token,
-                     batch = turn ? 32 * (1 + draw(32)) : 32;
+                     most = longest > 16 ? 512 / longest : 32,
+                     batch = turn ? 32 * (1 + draw(most)) : 32;
             add_classes(&columns, kernel->code_bits, longest, hot, 100 + turn, 4, 1500, batch, 1);
             add_classes(&columns, kernel->code_bits, longest, hot, 200 + turn, 2, 1500, batch, 0);
             CHECK(check_job(&columns, kernel->name, (int)draw(2)) > 0);
@@ -56,13 +58,15 @@ static uint64_t largest_batch(const fastpair_column *column, uint32_t codes) {
     return most;
 }
 
-/* Resident dictionaries are there for assembled kernels, and buffers hold the largest batch. */
+/* Resident dictionaries are there for assembled kernels, and buffers hold the largest batch or may
+ * be filled several times. */
 static void test_plans(void) {
+    static const uint32_t lengths[] = {8, 16, 32, 64};
     for (uint32_t bits = 9; bits <= 16; bits++)
-        for (uint32_t turn = 0; turn < 8; turn++) {
+        for (uint32_t turn = 0; turn < 16; turn++) {
             start();
-            add_classes(&columns, bits, turn & 1 ? 8 : 16, turn >> 1 & 1, draw(1000), 1, 3000,
-                        turn & 4 ? 32 : 128, 0);
+            add_classes(&columns, bits, lengths[turn & 3], turn >> 2 & 1, draw(1000), 1, 3000,
+                        turn & 8 ? 32 : 128, 0);
             for (uint32_t i = 0; i < FP_KERNELS; i++) {
                 const fp_kernel *kernel = &fp_kernel_table()[i];
                 fastpair_gpu_job_options options = {.struct_size = sizeof options,
@@ -73,9 +77,12 @@ static void test_plans(void) {
                 const fp_job_dict *dict = &job->dicts[0];
                 const fp_resident *resident = &dict->plan.resident;
                 CHECK_EQ(dict->plan.kernel, i);
-                CHECK_EQ(resident->bytes != 0, !fp_kernel_is_staged(i));
+                int gathers = kernel->max_token == 64 && kernel->home == FP_GPU_FAR;
+                CHECK_EQ(resident->bytes != 0, !fp_kernel_is_staged(i) && !gathers);
                 CHECK(resident->split <= resident->near && resident->near <= resident->slots);
-                if (resident->bytes && !job->regenerates)
+                if (kernel->max_token == 64)
+                    CHECK(dict->plan.staging >= FP_GPU_STAGING(FP_GPU_LEAST_ROOM));
+                else if (resident->bytes && !job->regenerates)
                     CHECK_EQ(dict->plan.staging,
                              FP_GPU_STAGING(
                                  largest_batch(columns.column[0], 32 * kernel->codes_per_lane)));
@@ -88,7 +95,7 @@ static void test_plans(void) {
  * to the end of the last class or, in a dictionary with a hot part, for all codes there may be. */
 static void check_plane(uint64_t plane, int is_read, const fp_dict *dict, uint32_t first,
                         uint32_t width) {
-    static uint8_t cells[1 << 16][16];
+    static uint8_t cells[1 << 16][64];
     CHECK_EQ(plane != 0, is_read);
     if (!plane) return;
     const uint8_t *bytes = fake.memory + plane;
@@ -96,7 +103,7 @@ static void check_plane(uint64_t plane, int is_read, const fp_dict *dict, uint32
     uint64_t end = dict->hot_slots ? 1ull << dict->code_bits : fp_align(dict->code_slots, 64),
              wrong = 0;
     CHECK(plane + end * width <= fake.memory_bytes);
-    fp_dict_expand(dict, cells, NULL);
+    fp_dict_expand(dict, cells[0], 64, NULL);
     for (uint64_t i = 0; i < end; i++)
         for (uint32_t j = 0; j < width; j++)
             wrong += bytes[width * i + j] != (i < dict->code_slots ? cells[i][first + j] : 0);
@@ -108,10 +115,18 @@ static void check_nibbles(uint64_t plane, int is_read, const fp_dict *dict) {
     static uint8_t lengths[1 << 16];
     CHECK_EQ(plane != 0, is_read);
     uint64_t wrong = 0;
-    fp_dict_expand(dict, NULL, lengths);
+    fp_dict_expand(dict, NULL, 0, lengths);
     for (uint32_t code = 0; plane && code < dict->code_slots; code++)
         wrong += (fake.memory[plane + code / 2] >> code % 2 * 4 & 15u) + 1 != lengths[code];
     CHECK_EQ(wrong, 0);
+}
+
+/* Lengths, a byte each. */
+static void check_lengths(uint64_t plane, int is_read, const fp_dict *dict) {
+    static uint8_t lengths[1 << 16];
+    CHECK_EQ(plane != 0, is_read);
+    fp_dict_expand(dict, NULL, 0, lengths);
+    if (plane) CHECK(memcmp(fake.memory + plane, lengths, dict->code_slots) == 0);
 }
 
 /* The head of a dictionary on the device: places are addresses. */
@@ -121,11 +136,14 @@ static void check_head(const fp_job_dict *dict, int gathers) {
     fp_gpu_dict head;
     memcpy(&head, fake.memory + dict->at.head, sizeof head);
     CHECK_EQ(head.resident, dicts + dict->at.resident);
-    if (gathers)
+    if (gathers && resident->longest == 64)
+        CHECK_EQ(head.cold, dicts + dict->at.pieces);
+    else if (gathers)
         CHECK_EQ(head.cold, dicts + (resident->longest == 16 ? dict->at.cells16 : dict->at.low8));
     CHECK_EQ(head.resident_bytes, resident->bytes);
     CHECK(head.slots == resident->slots && head.near == resident->near);
     CHECK(head.split == resident->split && head.staging == dict->plan.staging);
+    CHECK(memcmp(head.further, resident->further, sizeof head.further) == 0);
 }
 
 /* What each kernel reads of a dictionary is on the device, and nothing else. */
@@ -146,10 +164,13 @@ static void test_planes(void) {
             upload(job, NULL);
             const fp_dict *dict = &columns.column[0]->dictionaries[0].dict;
             const fp_device_dict *at = &job->dicts[0].at;
-            check_plane(at->low8, gathers && !whole, dict, 0, 8);
+            int cells = gathers && kernel->max_token <= 16;
+            check_plane(at->low8, cells && !whole, dict, 0, 8);
             check_plane(at->high8, staged && !whole && kernel->max_token == 16, dict, 8, 8);
-            check_plane(at->cells16, gathers && whole, dict, 0, 16);
-            check_nibbles(at->nibbles, staged || job->regenerates, dict);
+            check_plane(at->cells16, cells && whole, dict, 0, 16);
+            check_nibbles(at->nibbles, staged, dict);
+            check_lengths(at->lengths, job->regenerates, dict);
+            CHECK_EQ(at->pieces != 0, gathers && kernel->max_token == 64);
             if (!staged) check_head(&job->dicts[0], gathers);
             CHECK_EQ(at->end, job->sizes.dictionaries);
             fake_release();

@@ -21,12 +21,12 @@ typedef struct crowd {
 static void draw_codes(kernel_case *c, const kernel_case *of, uint32_t count) {
     *c = *of;
     c->lengths = (uint8_t *)malloc(of->slots);
-    c->tokens = (uint8_t(*)[16])malloc(16 * (size_t)of->slots);
+    c->tokens = (uint8_t(*)[CASE_CELL])malloc(CASE_CELL * (size_t)of->slots);
     c->codes = (uint32_t *)malloc(4 * (size_t)count);
-    c->decoded = (uint8_t *)malloc(16 * (size_t)count);
+    c->decoded = (uint8_t *)malloc(CASE_CELL * (size_t)count);
     if (!c->lengths || !c->tokens || !c->codes || !c->decoded) abort();
     memcpy(c->lengths, of->lengths, of->slots);
-    memcpy(c->tokens, of->tokens, 16 * (size_t)of->slots);
+    memcpy(c->tokens, of->tokens, CASE_CELL * (size_t)of->slots);
     c->count = count;
     c->decoded_bytes = 0;
     for (uint32_t i = 0; i < count; i++) {

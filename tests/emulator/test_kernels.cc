@@ -39,7 +39,8 @@ static void check_random_cases(const emulated_variant *variant, uint32_t cases) 
         /* Every code width comes by, full dictionaries and others. */
         uint32_t bits = 1 + i % 16, most = 1u << bits,
                  slots = draw(2) ? most : most / 2 + 1 + draw(most / 2);
-        uint32_t longest = variant->longest == 8 || draw(4) == 0 ? 8 : 16;
+        uint32_t longest = variant->longest;
+        while (longest > 8 && draw(4) == 0) longest /= 2;
         kernel_case c;
         make_case(variant, &c, slots, counts[i % 10], longest, (case_lengths)(i % CASE_LENGTHS));
         case_layout layout = draw_layout(variant);

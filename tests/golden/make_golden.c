@@ -102,6 +102,40 @@ static void make_forged(void) {
     shape_free(&s), oracle_free(&oracle), free(f.file.data);
 }
 
+/* Tokens of each length up to `longest`, pieces of one text, in the order that the library gives
+ * long tokens: lengths ascend, and classes have one code. */
+static void make_long(const char *name, uint32_t longest) {
+    static const char text[] = "2015-10-18 18:01:47,978 INFO [main] org.apache.hadoop.mapreduce.v2."
+                               "app.MRAppMaster: Created MRAppMaster for application appattempt_";
+    uint32_t codes[150], lengths[50] = {0};
+    uint8_t length_of[64], valid[50];
+    forge_dictionary d = {.codec = 1,
+                          .bits = longest == 64 ? 6 : 5,
+                          .longest = longest,
+                          .order = 1,
+                          .slots = longest,
+                          .tokens = longest};
+    for (uint32_t i = 0; i < longest; i++) forge_add_run(&d, i, 1, length_of[i] = (uint8_t)(i + 1));
+    for (uint32_t i = 0; i < longest; i++)
+        forge_append(&d.section, text + 2 * (longest - i) % 60, i + 1);
+    for (uint32_t i = 0; i < 50; i++) valid[i] = i % 9 != 8;
+    uint64_t random = longest;
+    for (uint32_t i = 0; i < 150; i++) {
+        codes[i] = i < longest ? i : (uint32_t)(check_random(&random) % longest);
+        lengths[valid[i / 3] ? i / 3 : i / 3 - 1] += length_of[codes[i]];
+    }
+    forge_chunk c = forge_coded_chunk(&(forge_codes){codes, 150, d.bits, length_of, 32},
+                                      &(forge_rows){lengths, valid, 50});
+    forge_bytes image = forge_column(&d, &c);
+    oracle_column oracle;
+    shape s;
+    if (!oracle_decode(image.data, image.size, &oracle)) abort();
+    shape_from_rows(&s, name, oracle.bytes, oracle.offsets, oracle.valid, oracle.rows);
+    write_new(name, ".fpc", image.data, image.size);
+    write_rows(name, &s);
+    shape_free(&s), oracle_free(&oracle), free(image.data);
+}
+
 int main(void) {
     typedef fastpair_compress_options options;
     shape s = rows_of(SHAPE_URLS, 4000, 5);
@@ -148,5 +182,7 @@ int main(void) {
     s = rows_of(SHAPE_LONG_AND_TINY, 6000, 0);
     make("long_lengths", &s, (options){0}, -1, 1);
     make_forged();
+    make_long("long_tokens_32", 32);
+    make_long("long_tokens_64", 64);
     return 0;
 }

@@ -123,7 +123,7 @@ static inline void check_positions(const fastpair_gpu_job *job, uint64_t first, 
             const fp_job_chunk *chunk = &job->chunks[next++];
             CHECK_EQ(entry->positions, job->device_memory + chunk->positions);
             CHECK_EQ(entry->codes, job->device_memory + chunk->sections[FP_SECTION_CODES]);
-            CHECK_EQ(entry->nibbles, job->device_memory + job->dicts[chunk->dict].at.nibbles);
+            CHECK_EQ(entry->lengths, job->device_memory + job->dicts[chunk->dict].at.lengths);
             CHECK_EQ(entry->code_count, chunk->codes);
             if (scan) CHECK_EQ(launches[launch].grid_x, 1);
         }

@@ -15,16 +15,36 @@ typedef struct class_shape {
 
 static inline fp_shape in_classes(const class_shape *of) {
     uint32_t slots = 1u << of->bits;
-    fp_shape shape = {.code_bits = of->bits,
+    fp_shape shape = {.codes_by_length = {0},
+                      .code_bits = of->bits,
                       .max_length = of->max_length,
                       .batch_sizes = batch_size_bit(256),
                       .in_classes = 1,
                       .slots = slots,
                       .first_above_4 = slots - of->above_4,
-                      .first_above_8 = slots - of->above_8};
-    /* Two lengths beside the mean, so that there is no single one. */
-    shape.codes_by_length[of->mean - 2] = shape.codes_by_length[of->mean] = 500000;
+                      .first_above_eights = {0, slots - of->above_8},
+                      .decoded_bytes = 1000000ull * of->mean};
+    for (uint32_t i = 2; i < 8; i++) shape.first_above_eights[i] = slots;
+    /* Two lengths beside the mean, in different classes, so that there is no single one. */
+    uint32_t apart = of->mean > 8 ? 3 : 1;
+    shape.codes_by_length[fp_length_class(of->mean - apart)] = 500000;
+    shape.codes_by_length[fp_length_class(of->mean + apart)] = 500000;
     for (uint32_t k = 1; k <= FP_MOST_LANE_CODES; k++) shape.largest_batch[k] = of->largest * k / 8;
+    return shape;
+}
+
+/* A dictionary of up to 32 or 64 bytes that fills its codes, as many of each length, without
+ * classes. */
+static inline fp_shape ascending(uint32_t bits, uint32_t max_length, uint32_t mean) {
+    fp_shape shape =
+        in_classes(&(class_shape){bits, max_length, 0, 0, mean, 256 * (mean + max_length) / 2});
+    shape.in_classes = 0;
+    shape.ascends = 1;
+    shape.batch_sizes = batch_size_bit(128);
+    shape.first_above_4 = shape.slots * 4 / max_length;
+    for (uint32_t i = 0; i < 8; i++)
+        shape.first_above_eights[i] =
+            8 * i < max_length ? shape.slots * (8 * i) / max_length : shape.slots;
     return shape;
 }
 

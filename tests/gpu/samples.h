@@ -5,6 +5,7 @@
 
 #include "calls.h"
 #include "check.h"
+#include "forge.h"
 #include "tpch.h"
 
 /* Kinds of rows. PS_COMMENT and SHORT_ROWS have nulls. */
@@ -14,12 +15,8 @@ enum {
     SHORT_ROWS, /* short and empty */
     ONE_TOKEN,  /* 16 bytes, over and over */
     INCOMPRESSIBLE,
-    COLUMN_KINDS,
-    ADDRESSES = COLUMN_KINDS /* fills dictionaries of any size */
+    COLUMN_KINDS
 };
-/* 2^bits different rows of 1 to 16 bytes, or to 8 if tokens are no longer, so that codes have so
- * many bits. */
-#define FEW_OF(bits) (10 + (int)(bits))
 
 /* A column and its rows. Null rows are empty. */
 typedef struct sample {
@@ -42,16 +39,10 @@ static inline int is_null_row(int kind, uint64_t row, uint64_t *state) {
 }
 
 /* The next row; returns its length. */
-static inline uint64_t make_row(int kind, uint64_t longest, fp_tpch_gen *generator, uint64_t *state,
-                                uint8_t *row) {
+static inline uint64_t make_row(int kind, fp_tpch_gen *generator, uint64_t *state, uint8_t *row) {
     uint64_t length = 0;
-    if (kind == L_COMMENT || kind == PS_COMMENT || kind == ADDRESSES)
-        return fp_tpch_next(generator, (char *)row);
-    if (kind > FEW_OF(0)) {
-        uint64_t which = check_random(state) % (1u << (kind - FEW_OF(0)));
-        for (; length < 1 + which * 5 % longest; length++)
-            row[length] = (uint8_t)(which + length * 37);
-    } else if (kind == SHORT_ROWS)
+    if (kind == L_COMMENT || kind == PS_COMMENT) return fp_tpch_next(generator, (char *)row);
+    if (kind == SHORT_ROWS)
         for (; length < check_random(state) % 5; length++)
             row[length] = (uint8_t) "abcab"[check_random(state) % 5];
     else if (kind == ONE_TOKEN) {
@@ -71,15 +62,11 @@ static inline sample sample_open(int kind, uint64_t bytes,
     fastpair_error error = {.message = ""};
     s.validity = calloc(2 * bytes + 900, 1);
     if (!s.bytes || !s.offsets || !s.validity) abort();
-    fp_tpch_open(&generator, 11,
-                 kind == ADDRESSES ? FP_TPCH_C_ADDRESS
-                 : kind % 2        ? FP_TPCH_PS_COMMENT
-                                   : FP_TPCH_L_COMMENT);
+    fp_tpch_open(&generator, 11, kind % 2 ? FP_TPCH_PS_COMMENT : FP_TPCH_L_COMMENT);
     s.offsets[0] = 0;
     for (uint64_t empty = 0; size < bytes && empty < bytes; s.rows++) {
         int is_null = is_null_row(kind, s.rows, &state);
-        uint64_t longest = options->max_token == 8 ? 8 : 16;
-        uint64_t length = is_null ? 0 : make_row(kind, longest, &generator, &state, s.bytes + size);
+        uint64_t length = is_null ? 0 : make_row(kind, &generator, &state, s.bytes + size);
         size += length;
         empty += length == 0;
         s.nulls += (uint64_t)is_null;
@@ -92,6 +79,23 @@ static inline sample sample_open(int kind, uint64_t bytes,
     CHECK_EQ(fastpair_compress(&rows, options, &s.image, &s.image_size, &error), FASTPAIR_OK);
     CHECK_EQ(fastpair_column_open(s.image, s.image_size, NULL, &s.column, &error), FASTPAIR_OK);
     if (!s.column) fprintf(stderr, "  ^ %s\n", error.message), exit(1);
+    return s;
+}
+
+/* A column that was forged, and what the CPU makes of it. Takes the image's memory. */
+static inline sample sample_of_image(forge_bytes image) {
+    fastpair_error error = {.message = ""};
+    fastpair_column_info info = {.struct_size = sizeof info};
+    sample s = {.image = image.data, .image_size = image.size};
+    CHECK_EQ(fastpair_column_open(s.image, s.image_size, NULL, &s.column, &error), FASTPAIR_OK);
+    if (!s.column) fprintf(stderr, "  ^ %s\n", error.message), exit(1);
+    CHECK_EQ(fastpair_column_get_info(s.column, &info, &error), FASTPAIR_OK);
+    s.rows = info.rows, s.nulls = info.nulls;
+    s.bytes = malloc(info.decoded_bytes + 1), s.offsets = malloc((s.rows + 1) * 8);
+    s.validity = calloc((s.rows + 31) / 32 * 4 + 1, 1);
+    if (!s.bytes || !s.offsets || !s.validity) abort();
+    fastpair_destination to = to_memory(s.bytes, info.decoded_bytes, s.offsets, 64, s.validity);
+    CHECK_EQ(fastpair_column_decode(s.column, 0, s.rows, &to, &error), FASTPAIR_OK);
     return s;
 }
 

@@ -40,7 +40,7 @@ static written write_dict(const fp_dict *dict, const fp_plan *plan, uint8_t fill
 /* ---------------------------------------------------------------- the truth */
 
 typedef struct token {
-    uint8_t bytes[16];
+    uint8_t bytes[64];
     uint32_t length; /* 0: the code has no token */
 } token;
 
@@ -61,16 +61,65 @@ static token *tokens_of(const fp_dict *dict) {
 /* ---------------------------------------------------------------- reading as kernels do */
 
 /* The token of a code that is in the resident dictionary, and the length of its class. */
-static uint32_t read_resident(const written *w, uint32_t code, uint8_t read[16]) {
+static uint32_t read_resident(const written *w, uint32_t code, uint8_t read[64]) {
     const uint8_t *resident = w->memory + (w->head.resident - dicts);
     uint32_t bits = w->dict->code_bits, class = code >> FP_GPU_CLASS_SHIFT(bits);
     uint32_t half = w->plan.resident.longest / 2;
     const uint8_t *halves = resident + FP_GPU_CLASS_TABLE(bits);
-    memset(read, 0, 16);
+    memset(read, 0, 64);
     memcpy(read, halves + (size_t)half * code, half);
     if (code >= w->head.split)
         memcpy(read + half, halves + (size_t)half * (w->head.near + code - w->head.split), half);
     return (resident[class / 2] >> class % 2 * 4 & 15) + 1u;
+}
+
+/* The same of tokens of up to 32 and 64 bytes, whose lengths are by code: parts in planes, or all
+ * parts of a token after each other. */
+static uint32_t read_long(const written *w, uint32_t code, uint8_t read[64]) {
+    const uint8_t *resident = w->memory + (w->head.resident - dicts);
+    const uint8_t *parts = resident + FP_GPU_LENGTH_TABLE(w->dict->code_bits);
+    const uint32_t longest = w->plan.resident.longest, size = longest / 4;
+    const uint32_t from[4] = {0, w->head.split, w->head.further[0], w->head.further[1]};
+    size_t first = 0; /* part of the plane, or of the token */
+    memset(read, 0, 64);
+    for (int i = 0; i < 4 && longest == 64; i++) first += code > from[i] ? code - from[i] : 0;
+    for (int i = 0; i < 4; i++) {
+        size_t at = longest == 64 ? first + (size_t)i : first + code - from[i];
+        if (code >= from[i]) memcpy(read + i * size, parts + at * size, size);
+        if (longest == 32) first += w->head.near - from[i];
+    }
+    return resident[code];
+}
+
+static uint32_t read_far(const written *w, uint32_t code, uint8_t read[64]) {
+    const uint8_t *far = w->memory + (w->head.cold - dicts);
+    uint32_t entry;
+    memcpy(&entry, far + 4ull * code, 4);
+    memset(read, 0, 64);
+    for (uint32_t i = 0; i < ((entry & 0x7f) + 15) / 16; i++)
+        memcpy(read + 16 * i,
+               far + FP_GPU_FAR_TABLE(w->dict->code_bits) + 16ull * ((entry >> 8) + i), 16);
+    return entry & 0xff;
+}
+
+static void check_long(const written *w, const token *tokens) {
+    uint32_t wrong = 0, slots = w->dict->code_slots;
+    int is_far = w->plan.resident.home == FP_GPU_FAR;
+    CHECK_EQ(w->head.resident_bytes, w->plan.resident.bytes);
+    CHECK(w->head.staging == w->plan.staging && w->head.slots == slots);
+    CHECK_EQ(w->head.near, is_far ? 0 : slots);
+    for (uint32_t code = 0; code < 1u << w->dict->code_bits; code++) {
+        uint8_t read[64];
+        if (code >= slots) {
+            uint8_t length = w->memory[is_far ? w->at.pieces + 4ull * code : w->at.resident + code];
+            wrong += length != FP_GPU_NO_LENGTH;
+            continue;
+        }
+        uint32_t length = is_far ? read_far(w, code, read) : read_long(w, code, read);
+        if (!tokens[code].length) continue;
+        wrong += length != tokens[code].length || memcmp(read, tokens[code].bytes, 64) != 0;
+    }
+    CHECK_EQ(wrong, 0);
 }
 
 static uint32_t read_nibble(const written *w, uint32_t code) {
@@ -88,12 +137,16 @@ static void check_planes(const written *w, const token *tokens) {
         if (w->at.cells16) wrong += memcmp(w->memory + w->at.cells16 + 16ull * code, cell, 16) != 0;
         if (w->at.nibbles && code < slots && tokens[code].length)
             wrong += read_nibble(w, code) != tokens[code].length;
+        if (w->at.lengths && code < slots && tokens[code].length)
+            wrong += w->memory[w->at.lengths + code] != tokens[code].length;
     }
     CHECK_EQ(wrong, 0);
     CHECK_EQ(w->at.low8 != 0, (w->plan.planes & FP_PLANE_LOW8) != 0);
     CHECK_EQ(w->at.high8 != 0, (w->plan.planes & FP_PLANE_HIGH8) != 0);
     CHECK_EQ(w->at.cells16 != 0, (w->plan.planes & FP_PLANE_CELLS16) != 0);
     CHECK_EQ(w->at.nibbles != 0, (w->plan.planes & FP_PLANE_NIBBLES) != 0);
+    CHECK_EQ(w->at.lengths != 0, (w->plan.planes & FP_PLANE_LENGTHS) != 0);
+    CHECK_EQ(w->at.pieces != 0, (w->plan.planes & FP_PLANE_PIECES) != 0);
 }
 
 static void check_resident(const written *w, const token *tokens) {
@@ -108,7 +161,7 @@ static void check_resident(const written *w, const token *tokens) {
     for (uint32_t code = 0; code < head->split && code < slots; code++)
         wrong += tokens[code].length > longest / 2;
     for (uint32_t code = 0; code < head->near && code < slots; code++) {
-        uint8_t read[16];
+        uint8_t read[64];
         uint32_t length = read_resident(w, code, read);
         if (!tokens[code].length) continue; /* of the class alone */
         wrong += length != tokens[code].length || memcmp(read, tokens[code].bytes, longest) != 0;
@@ -147,6 +200,8 @@ static uint32_t check_column(const fastpair_column *column) {
             check_planes(&w, tokens);
             if (fp_kernel_is_staged(i))
                 CHECK_EQ(w.at.resident, 0);
+            else if (plan.resident.longest > 16)
+                check_long(&w, tokens);
             else
                 check_resident(&w, tokens);
             check_same_twice(&w);
@@ -160,23 +215,23 @@ static uint32_t check_column(const fastpair_column *column) {
 static void test_dictionaries(uint64_t *random) {
     uint32_t kernels = 0;
     for (uint32_t bits = 1; bits <= 16; bits++)
-        for (uint32_t longest = 8; longest <= 16; longest += 8)
+        for (uint32_t longest = 8; longest <= 64; longest *= 2)
             for (int hot = 0; hot < (bits < 9 ? 1 : 2); hot++) {
                 columns c = {0};
                 dict_recipe dict = {bits, longest, hot, bits + longest};
-                add_chunks(&c, &dict, &(chunk_recipe){900, 10, 0, 256}, 1, random);
+                add_chunks(&c, &dict, &(chunk_recipe){900, 10, 0, 128}, 1, random);
                 CHECK_EQ(c.of[0]->dictionaries[0].dict.hot_slots != 0, hot);
                 kernels += check_column(c.of[0]);
                 close_columns(&c);
             }
     CHECK(kernels > 300);
-    /* A dictionary without classes, for the paper's kernels alone. */
+    /* A dictionary without classes, for the paper's kernels and for one of ours. */
     columns c = {0};
     add_image(&c, forge_plain_column(random));
     uint32_t for_long_tokens = 0;
     for (uint32_t i = 0; i < FP_STAGED_KERNELS; i++)
         for_long_tokens += fp_kernel_table()[i].max_token == 16;
-    CHECK_EQ(check_column(c.of[0]), for_long_tokens);
+    CHECK_EQ(check_column(c.of[0]), for_long_tokens + 1);
     close_columns(&c);
 }
 
@@ -192,15 +247,17 @@ static void test_trained(void) {
             offsets[i] + (uint64_t)sprintf((char *)bytes + offsets[i], "%llu %llx",
                                            (unsigned long long)check_random(&state) % 5000,
                                            (unsigned long long)check_random(&state) % 900);
-    for (uint32_t bits = 12; bits <= 16; bits += 2) {
+    for (uint32_t turn = 0; turn < 6; turn++) {
         fastpair_rows rows = view_rows(ROWS, bytes, offsets);
-        fastpair_compress_options options = {
-            .struct_size = sizeof options, .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = bits};
+        fastpair_compress_options options = {.struct_size = sizeof options,
+                                             .codec = FASTPAIR_CODEC_ONPAIR,
+                                             .code_bits = 12 + turn % 3 * 2,
+                                             .max_token = turn < 3 ? 16 : 64};
         forge_bytes image = {0};
         columns c = {0};
         CHECK_EQ(fastpair_compress(&rows, &options, &image.data, &image.size, NULL), FASTPAIR_OK);
         add_image(&c, image);
-        CHECK(check_column(c.of[0]) > 10);
+        CHECK(check_column(c.of[0]) > (turn < 3 ? 10 : 0));
         close_columns(&c);
     }
     free(bytes), free(offsets);

@@ -165,15 +165,18 @@ static void decode_in_graph(device_run *run) {
 static void test_shapes(uint64_t bytes, uint32_t turn, uint64_t *random) {
     static const struct {
         fastpair_codec codec;
-        uint32_t bits, batch;
-    } codecs[] = {{FASTPAIR_CODEC_ONPAIR, 12, 256},
-                  {FASTPAIR_CODEC_FSST12, 0, 160}, /* a batch size that suits no kernel */
-                  {FASTPAIR_CODEC_ONPAIR, 9, 64},
-                  {FASTPAIR_CODEC_STORED, 0, 0}};
-    uint32_t codec = turn % 4;
+        uint32_t bits, batch, max_token;
+    } codecs[] = {{FASTPAIR_CODEC_ONPAIR, 12, 256, 0},
+                  {FASTPAIR_CODEC_FSST12, 0, 160, 0}, /* a batch size that suits no kernel */
+                  {FASTPAIR_CODEC_ONPAIR, 9, 64, 0},
+                  {FASTPAIR_CODEC_ONPAIR, 12, 0, 32},
+                  {FASTPAIR_CODEC_ONPAIR, 12, 0, 64},
+                  {FASTPAIR_CODEC_STORED, 0, 0, 0}};
+    uint32_t codec = turn % 6;
     fastpair_compress_options options = {.struct_size = sizeof options,
                                          .codec = codecs[codec].codec,
                                          .code_bits = codecs[codec].bits,
+                                         .max_token = codecs[codec].max_token,
                                          .chunk_bytes = bytes / 9,
                                          .expert = EXPERT(.batch_codes = codecs[codec].batch)};
     sample samples[SHAPE_KINDS];
@@ -249,7 +252,7 @@ int main(void) {
     gpu = open_or_skip(&cuda);
     int is_small = getenv("FASTPAIR_TEST_SMALL") != NULL;
     uint64_t random = 41, bytes = is_small ? 6000 : 200000;
-    for (uint32_t turn = 0; turn < (is_small ? 4 : 12); turn++) test_shapes(bytes, turn, &random);
+    for (uint32_t turn = 0; turn < (is_small ? 6 : 12); turn++) test_shapes(bytes, turn, &random);
     test_choices(is_small ? 3000 : 1000000);
     test_statuses(is_small ? 3000 : 1000000);
     close_both(gpu, &cuda);

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-enum { THREADS = 6, STREAMS = 2, CODECS = 3 };
+enum { THREADS = 6, STREAMS = 2, CODECS = 4 };
 
 /* A job of one column with everything it needs. */
 typedef struct track {
@@ -186,7 +186,8 @@ int main(void) {
     const fastpair_compress_options codecs[CODECS] = {
         {.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12},
         {.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 16, .expert = EXPERT(.hot_codes = 3000)},
-        {.codec = FASTPAIR_CODEC_FSST12}};
+        {.codec = FASTPAIR_CODEC_FSST12},
+        {.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .max_token = 64}};
     sample samples[CODECS];
     for (int i = 0; i < CODECS; i++) {
         fastpair_compress_options options = codecs[i];

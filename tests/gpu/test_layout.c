@@ -40,6 +40,13 @@ static void map_dictionary(map *m, const fp_job_dict *dict) {
     put(m, at->cells16, dict->plan.planes & FP_PLANE_CELLS16 ? 16 * cells : 0, 256);
     put(m, at->nibbles, dict->plan.planes & FP_PLANE_NIBBLES ? (source->code_slots + 1) / 2 : 0,
         256);
+    put(m, at->lengths, dict->plan.planes & FP_PLANE_LENGTHS ? source->code_slots : 0, 256);
+    uint64_t pieces = 0;
+    for (uint32_t r = 0; r < source->run_count; r++)
+        pieces += (uint64_t)source->runs[r].count * ((source->runs[r].length + 15) / 16);
+    put(m, at->pieces,
+        dict->plan.planes & FP_PLANE_PIECES ? FP_GPU_FAR_TABLE(source->code_bits) + 16 * pieces : 0,
+        256);
     CHECK(at->end % 256 == 0 && at->head % FP_GPU_DICT_UNIT == 0);
 }
 
@@ -213,7 +220,7 @@ static void test_positions(uint64_t *random) {
             int serves = 32 * kernel->codes_per_lane % chunk->batch_codes == 0;
             CHECK_EQ(chunk->positions != 0, way == 1 || !serves);
             placed += chunk->positions != 0;
-            if (chunk->positions) CHECK(job->dicts[chunk->dict].at.nibbles != 0);
+            if (chunk->positions) CHECK(job->dicts[chunk->dict].at.lengths != 0);
         }
         CHECK_EQ(info.regenerates_positions, placed != 0);
         if (way == 2)

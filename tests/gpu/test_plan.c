@@ -44,9 +44,9 @@ static void test_token_lengths(void) {
     /* Short tokens and few long ones: the kernel that has long ones apart. */
     fp_shape words = in_classes(&(class_shape){12, 16, 2500, 400, 4, 1600});
     CHECK(is_for(choose(H100, &words), &words, FP_GPU_RARE));
-    words.codes_by_length[15] = 100000;
+    words.codes_by_length[fp_length_class(16)] = 100000;
     CHECK(is_for(choose(H100, &words), &words, FP_GPU_RARE));
-    words.codes_by_length[15] = 300000;
+    words.codes_by_length[fp_length_class(16)] = 300000;
     CHECK(is_for(choose(H100, &words), &words, FP_GPU_SPLIT));
     /* Few codes: tokens of up to 8 bytes in cells of as many. */
     for (uint32_t bits = 1; bits <= 8; bits++)
@@ -63,11 +63,12 @@ static void test_one_length(void) {
     CHECK_EQ(choose(H100, &shape)->store_bytes, 8);
     memset(shape.codes_by_length, 0, sizeof shape.codes_by_length);
     shape.codes_by_length[3] = 96, shape.codes_by_length[1] = 4;
+    shape.decoded_bytes = 400;
     CHECK_EQ(choose(H100, &shape)->store_bytes, 8);
     shape.codes_by_length[1] = 6;
     CHECK_EQ(choose(H100, &shape)->store_bytes, 4);
     /* Few codes are no reason to take any length for the only one. */
-    shape.codes_by_length[3] = 12;
+    shape.codes_by_length[3] = 12, shape.decoded_bytes = 60;
     CHECK_EQ(choose(H100, &shape)->store_bytes, 4);
 }
 
@@ -80,21 +81,21 @@ static void test_large_dictionaries(void) {
         CHECK_EQ(plan_on(H100, &large).resident.near, 0);
         CHECK_EQ(plan_on(H100, &large).planes, FP_PLANE_CELLS16);
         large.hot_slots = 8192;
-        large.first_above_4 = 8192 - 6000, large.first_above_8 = 8192 - 4000;
+        large.first_above_4 = 8192 - 6000, large.first_above_eights[1] = 8192 - 4000;
         CHECK(is_for(choose(H100, &large), &large, FP_GPU_HOT));
         CHECK_EQ(plan_on(H100, &large).resident.near, 8192);
         CHECK_EQ(plan_on(H100, &large).resident.split, 8192 - 4000);
         CHECK_EQ(plan_on(H100, &large).planes, FP_PLANE_CELLS16);
         large.hot_slots = 30000; /* more than there is room for */
-        large.first_above_4 = 30000 - 20000, large.first_above_8 = 30000 - 15000;
+        large.first_above_4 = 30000 - 20000, large.first_above_eights[1] = 30000 - 15000;
         CHECK(is_for(choose(H100, &large), &large, FP_GPU_FAR));
     }
     /* A large hot part and large batches: seven warps are enough. */
     fp_shape rows = in_classes(&(class_shape){16, 16, 45000, 45000, 14, 4096});
     memset(rows.codes_by_length, 0, sizeof rows.codes_by_length);
-    rows.codes_by_length[15] = 1000000;
+    rows.codes_by_length[fp_length_class(16)] = 1000000;
     rows.batch_sizes = batch_size_bit(480);
-    rows.hot_slots = 10240, rows.first_above_4 = rows.first_above_8 = 0;
+    rows.hot_slots = 10240, rows.first_above_4 = rows.first_above_eights[1] = 0;
     CHECK(is_for(choose(H100, &rows), &rows, FP_GPU_HOT));
     CHECK_EQ(plan_on(H100, &rows).warps, 7);
 }
@@ -114,9 +115,12 @@ static void test_batch_sizes(void) {
         CHECK(!exists || 32 * kernel->codes_per_lane % batch == 0);
         fp_plan without = fp_plan_make(&shape, &gpus[H100], &any_without_sidecar);
         CHECK(is_assembled(kernel_of(&without)));
-        CHECK(without.planes & FP_PLANE_NIBBLES);
-        /* Lengths of tokens are needed where positions are computed, and by the paper's kernels. */
-        CHECK_EQ((plan_on(H100, &shape).planes & FP_PLANE_NIBBLES) != 0, !exists);
+        CHECK(without.planes & FP_PLANE_LENGTHS);
+        CHECK(!(without.planes & FP_PLANE_NIBBLES));
+        /* The paper's kernels have lengths of tokens in nibbles. */
+        fp_plan with = plan_on(H100, &shape);
+        CHECK_EQ((with.planes & FP_PLANE_NIBBLES) != 0, !exists);
+        CHECK_EQ((with.planes & FP_PLANE_LENGTHS) != 0, !fp_shape_serves(&shape, kernel));
     }
     shape.batch_sizes = batch_size_bit(256) | batch_size_bit(480);
     CHECK(!is_assembled(choose(H100, &shape))); /* no kernel has whole batches of both */
@@ -144,6 +148,88 @@ static void test_fallback(void) {
     CHECK(!is_assembled(choose(H100, &shape)));
 }
 
+/* ---------------------------------------------------------------- longer tokens */
+
+static int is_long(const fp_shape *shape, const fastpair_gpu_info *gpu, uint32_t max_token,
+                   fp_gpu_home home) {
+    fp_plan plan = fp_plan_make(shape, gpu, &any);
+    const fp_kernel *kernel = kernel_of(&plan);
+    CHECK_EQ(plan.planes & ~(uint32_t)FP_PLANE_LENGTHS, home == FP_GPU_FAR ? FP_PLANE_PIECES : 0);
+    CHECK_EQ((plan.planes & FP_PLANE_LENGTHS) != 0, !fp_shape_serves(shape, kernel));
+    CHECK_EQ(plan.resident.bytes != 0, home != FP_GPU_FAR);
+    int right = plan.warps && kernel->max_token == max_token && is_for(kernel, shape, home);
+    if (!right) fprintf(stderr, "  %u bits: %s\n", shape->code_bits, kernel->name);
+    return right;
+}
+
+/* Which kernel by width and length, with all the shared memory there is and with less. */
+static void test_long_tokens(void) {
+    fastpair_gpu_info small = gpus[L40S];
+    small.shared_per_block = 48 << 10;
+    for (uint32_t bits = 1; bits <= 16; bits++)
+        for (uint32_t longest = 17; longest <= 64; longest++) {
+            fp_shape shape = ascending(bits, longest, longest / 2);
+            int quarters = longest <= 32 && bits >= 9;
+            fp_gpu_home home = bits > 12 ? FP_GPU_FAR : quarters ? FP_GPU_SPLIT : FP_GPU_PIECES;
+            uint32_t max_token = home == FP_GPU_SPLIT ? 32 : 64;
+            if (bits < 12 || longest < 40) CHECK(is_long(&shape, &gpus[H100], max_token, home));
+            /* The lengths of 4096 codes and their tokens take more than there is. */
+            if (bits >= 12) CHECK(is_long(&shape, &small, 64, FP_GPU_FAR));
+            if (bits >= 12 && longest >= 32) CHECK(is_long(&shape, &gpus[L40S], 64, FP_GPU_FAR));
+            if (bits <= 6 && longest < 40) CHECK(is_long(&shape, &small, 64, FP_GPU_PIECES));
+            /* No order: only pieces in global memory. */
+            shape.ascends = 0;
+            CHECK(is_long(&shape, &gpus[H100], 64, FP_GPU_FAR));
+            CHECK(is_long(&shape, &small, 64, FP_GPU_FAR));
+            /* Batches that do not suit: there is no other decoder to take. */
+            shape.batch_sizes = batch_size_bit(96);
+            CHECK(is_long(&shape, &gpus[H100], 64, FP_GPU_FAR));
+        }
+    /* Batches that make no kernel's whole: positions are computed. */
+    fp_shape odd = ascending(12, 32, 14);
+    odd.batch_sizes = batch_size_bit(96) | batch_size_bit(160);
+    CHECK(is_long(&odd, &gpus[H100], 32, FP_GPU_SPLIT));
+    CHECK(plan_on(H100, &odd).planes & FP_PLANE_LENGTHS);
+    /* Narrow stores where most tokens are short. */
+    fp_shape words = ascending(12, 32, 7), logs = ascending(12, 32, 14);
+    CHECK(choose(H100, &words)->store_bytes == 4 && choose(H100, &logs)->store_bytes == 8);
+}
+
+/* Dictionaries that could have longer tokens and have none: without classes, kernels for longer
+ * tokens serve; with classes, which up to 8 bits every order has, the usual ones. */
+static void test_long_limit(void) {
+    fp_shape shape = ascending(12, 16, 8);
+    CHECK(is_for(choose(H100, &shape), &shape, FP_GPU_SPLIT));
+    CHECK_EQ(choose(H100, &shape)->max_token, 32);
+    shape.in_classes = 1;
+    CHECK_EQ(choose(H100, &shape)->max_token, 16);
+    shape.in_classes = shape.ascends = 0;
+    CHECK(!is_assembled(choose(H100, &shape)));
+    fp_shape few = ascending(6, 16, 8);
+    CHECK_EQ(choose(H100, &few)->max_token, 64);
+    few.in_classes = 1;
+    CHECK_EQ(choose(H100, &few)->max_token, 16);
+}
+
+/* Buffers of pieces: what most batches have, never more than a round, never less than it needs. */
+static void test_rounds(void) {
+    for (uint32_t mean = 1; mean <= 64; mean++) {
+        fp_shape shape = ascending(12, 64, 40);
+        memset(shape.codes_by_length, 0, sizeof shape.codes_by_length);
+        shape.codes_by_length[fp_length_class(mean)] = 1000000;
+        shape.decoded_bytes = 1000000ull * mean;
+        shape.ascends = 0;
+        uint32_t staging = plan_on(H100, &shape).staging, most = FP_GPU_LISTED * FP_GPU_PIECE;
+        CHECK(staging >= FP_GPU_STAGING(FP_GPU_LEAST_ROOM) && staging <= FP_GPU_STAGING(most));
+        CHECK(staging >= FP_GPU_STAGING(256 * mean < most ? 256 * mean : most));
+    }
+    /* Chunks of a dictionary that nothing uses. */
+    fp_shape none = ascending(12, 64, 40);
+    memset(none.codes_by_length, 0, sizeof none.codes_by_length);
+    none.decoded_bytes = none.batch_sizes = none.ascends = 0;
+    CHECK_EQ(plan_on(H100, &none).staging, FP_GPU_STAGING(FP_GPU_LEAST_ROOM));
+}
+
 /* ---------------------------------------------------------------- kernels asked for by name */
 
 /* Every plan fits the device; a kernel that cannot decode the chunks gets no warps. */
@@ -159,9 +245,11 @@ static void check_named(const fp_shape *shape, const fastpair_gpu_info *gpu, uin
     if (kernel->home == FP_GPU_HOT && !shape->hot_slots) CHECK_EQ(plan.warps, 0);
     if (!plan.warps) return;
     uint32_t warp = plan.staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
+    if (kernel->max_token == 64) warp += FP_GPU_LIST_BYTES;
     uint32_t shared = FP_GPU_BLOCK_SHARED(plan.resident.bytes, plan.warps, warp);
     CHECK(shared <= gpu->shared_per_block);
-    CHECK(plan.staging >= shape->largest_batch[kernel->codes_per_lane] + FP_GPU_LINE - 1);
+    if (kernel->max_token < 64)
+        CHECK(plan.staging >= shape->largest_batch[kernel->codes_per_lane] + FP_GPU_LINE - 1);
     fp_block block = fp_plan_block(kernel, gpu, plan.resident.bytes, plan.staging);
     CHECK(block.warps == plan.warps && block.shared == shared);
     CHECK(block.resident >= gpu->multiprocessors && block.resident % gpu->multiprocessors == 0);
@@ -177,7 +265,11 @@ static void test_devices(void) {
                 uint32_t slots = 1u << bits, above_8 = longest == 16 ? slots / 3 : 0;
                 fp_shape shape =
                     in_classes(&(class_shape){bits, longest, slots / 2, above_8, 7, 2100});
-                for (uint32_t i = 0; i < FP_KERNELS; i++) check_named(&shape, &gpus[devices[g]], i);
+                fp_shape longer = ascending(bits, 4 * longest, 2 * longest);
+                for (uint32_t i = 0; i < FP_KERNELS; i++) {
+                    check_named(&shape, &gpus[devices[g]], i);
+                    check_named(&longer, &gpus[devices[g]], i);
+                }
                 fp_plan plan = plan_on(devices[g], &shape);
                 if (!is_assembled(kernel_of(&plan))) continue;
                 CHECK(plan.warps >= 8);
@@ -220,6 +312,9 @@ int main(void) {
     test_large_dictionaries();
     test_batch_sizes();
     test_fallback();
+    test_long_tokens();
+    test_long_limit();
+    test_rounds();
     test_devices();
     test_small_devices();
     test_table();

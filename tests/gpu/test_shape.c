@@ -14,7 +14,7 @@ static uint8_t *code_lengths(const fastpair_column *column, uint64_t number) {
     uint8_t *of_code = malloc(1u << dict->code_bits), *lengths = malloc(chunk->codes);
     uint16_t *codes = malloc(chunk->codes * sizeof *codes);
     if (!of_code || !lengths || !codes) abort();
-    fp_dict_expand(dict, NULL, of_code);
+    fp_dict_expand(dict, NULL, 0, of_code);
     fp_unpack(fp_chunk_section(chunk, column->image + chunk->position, FP_SECTION_CODES),
               section->size, dict->code_bits, 0, chunk->codes, codes);
     for (uint64_t i = 0; i < chunk->codes; i++) lengths[i] = of_code[codes[i]];
@@ -77,29 +77,35 @@ static void check_bounds(const fastpair_column *column, uint32_t bits, uint32_t 
 static void check_counts(const fastpair_column *column, uint32_t bits, uint32_t batch) {
     const fp_dict *dict = &column->dictionaries[0].dict;
     fp_shape shape = shape_of(column, 1);
-    uint64_t by_length[16] = {0}, codes = 0, bytes = 0, longer = 0;
-    uint32_t longest = 0, first_4 = dict->code_slots, first_8 = first_4;
+    uint64_t by_length[FP_LENGTH_CLASSES] = {0}, codes = 0, bytes = 0, longer = 0;
+    uint32_t longest = 0, first_4 = dict->code_slots, eights[8];
+    for (int i = 0; i < 8; i++) eights[i] = dict->code_slots;
     for (uint32_t r = dict->run_count; r-- > 0;) {
         if (dict->runs[r].length > longest) longest = dict->runs[r].length;
         if (dict->runs[r].length > 4) first_4 = dict->runs[r].first_code;
-        if (dict->runs[r].length > 8) first_8 = dict->runs[r].first_code;
+        for (uint32_t i = 0; i < 8 && dict->runs[r].length > 8 * i; i++)
+            eights[i] = dict->runs[r].first_code;
     }
     for (uint64_t c = 0; c < column->totals.chunks; c++) {
         if (!chunk_of(column, c)->coded) continue;
         uint8_t *lengths = code_lengths(column, c);
         for (uint64_t i = 0; i < chunk_of(column, c)->codes; i++) {
-            by_length[lengths[i] - 1]++, codes++, bytes += lengths[i];
+            by_length[fp_length_class(lengths[i])]++, codes++;
+            bytes += lengths[i];
             longer += lengths[i] > 8;
         }
         free(lengths);
     }
     CHECK(memcmp(shape.codes_by_length, by_length, sizeof by_length) == 0);
     CHECK_EQ(fp_shape_codes(&shape), codes);
+    CHECK_EQ(shape.decoded_bytes, bytes);
     CHECK_EQ(fp_shape_mean_token(&shape), bytes * 100 / codes);
     CHECK_EQ(fp_shape_long_share(&shape), longer * 100 / codes);
     CHECK(shape.code_bits == bits && shape.max_length == longest && shape.in_classes);
     CHECK(shape.slots == dict->code_slots && shape.hot_slots == dict->hot_slots);
-    CHECK(shape.first_above_4 == first_4 && shape.first_above_8 == first_8);
+    CHECK_EQ(shape.ascends, !dict->hot_slots);
+    CHECK_EQ(shape.first_above_4, first_4);
+    CHECK(memcmp(shape.first_above_eights, eights, sizeof eights) == 0);
     CHECK_EQ(shape.batch_sizes, batch_size_bit(batch));
 }
 
@@ -107,6 +113,8 @@ static void test_columns(uint64_t *random) {
     for (uint32_t bits = 1; bits <= 16; bits++)
         for (uint32_t batch = 32; batch <= 1024; batch += bits % 3 ? 224 : 32) {
             dict_recipe dict = {bits, batch % 64 ? 8 : 16, bits > 13 && batch % 64, bits + batch};
+            if (batch <= 256 && batch % 64) dict.longest = 64;
+            if (batch <= 512 && batch % 64 == 0 && batch % 128) dict.longest = 32;
             const chunk_recipe chunks[] = {{3000, 100, 0, batch},
                                            {0, 5, 0, 0},
                                            {1, 1, 0, batch},
@@ -142,9 +150,7 @@ static void test_others(uint64_t *random) {
     columns c = {0};
     add_image(&c, forge_plain_column(random));
     fp_shape shape = shape_of(c.of[0], 1);
-    CHECK(!shape.in_classes && shape.max_length == 16 && shape.slots == 4);
-    CHECK(!shape.first_above_4 && !shape.first_above_8);
-    for (uint32_t k = 0; k <= FP_MOST_LANE_CODES; k++) CHECK_EQ(shape.largest_batch[k], 0);
+    CHECK(!shape.in_classes && !shape.ascends && shape.max_length == 16 && shape.slots == 4);
     add_chunks(&c, &(dict_recipe){12, 16, 0, 5}, &(chunk_recipe){0, 5, 0, 0}, 1, random);
     shape = shape_of(c.of[1], 1);
     CHECK(fp_shape_codes(&shape) == 0 && shape.batch_sizes == 0);

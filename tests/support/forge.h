@@ -197,7 +197,7 @@ typedef struct forge_classes {
     uint32_t tokens;
 } forge_classes;
 
-/* Codes of 1 to 16 bits, tokens of up to `longest` (8 or 16) bytes; `hot`: with a hot part, which
+/* Codes of 1 to 16 bits, tokens of up to `longest` (8, 16, 32 or 64) bytes; `hot`: with a hot part, which
  * takes 9 bits or more. */
 forge_dictionary forge_class_dictionary(forge_classes *classes, uint32_t bits, uint32_t longest,
                                         int hot, uint64_t seed);

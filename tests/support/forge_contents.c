@@ -16,8 +16,12 @@ forge_bytes forge_packed_codes(const forge_codes *c) {
 
 forge_bytes forge_sidecar(const forge_codes *c, uint32_t *group, uint32_t *largest) {
     forge_bytes section = {0};
+    uint32_t longest = 1;
+    for (uint64_t i = 0; i < c->count; i++)
+        if (c->length_of[c->codes[i]] > longest) longest = c->length_of[c->codes[i]];
     *group = 1, *largest = 0;
-    while (c->batch * *group * 2 <= 4096) *group *= 2;
+    /* Deltas have two bytes. */
+    while (c->batch * *group * 2 <= (longest > 16 ? 65536 / longest : 4096)) *group *= 2;
     uint64_t batches = (c->count + c->batch - 1) / c->batch;
     uint64_t groups = (batches + *group - 1) / *group, decoded = 0, base = 0;
     forge_append(&section, NULL, groups * 4 + batches * 2);
@@ -68,6 +72,14 @@ static void add_rows(forge_chunk *c, const forge_rows *r) {
     if (c->has_validity) c->sections[FORGE_VALIDITY] = forge_validity(r);
 }
 
+/* The count of a chunk's header that has tokens of this length. */
+static uint32_t count_of(uint32_t length) {
+    static const uint32_t most[16] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 40, 48, 56, 64};
+    uint32_t i = 0;
+    while (length > most[i]) i++;
+    return i;
+}
+
 forge_chunk forge_coded_chunk(const forge_codes *codes, const forge_rows *rows) {
     forge_chunk c = {.encoding = 1, .codes = codes->count, .batch = codes->batch};
     c.sections[FORGE_CODES] = forge_packed_codes(codes);
@@ -75,7 +87,7 @@ forge_chunk forge_coded_chunk(const forge_codes *codes, const forge_rows *rows) 
     for (uint64_t i = 0; i < codes->count; i++) {
         uint32_t length = codes->length_of[codes->codes[i]];
         c.decoded += length;
-        c.by_length[length - 1]++;
+        c.by_length[count_of(length)]++;
     }
     add_rows(&c, rows);
     return c;
@@ -111,7 +123,7 @@ forge_dictionary forge_class_dictionary(forge_classes *c, uint32_t bits, uint32_
     uint64_t state = seed;
     uint32_t shift = bits > 3 ? bits - 3 : 0, in_class = 1u << shift, next = 0, bytes = 0;
     forge_dictionary d = {.codec = 1, .bits = bits, .longest = longest, .order = 1, .shift = shift};
-    uint8_t text[FORGE_CLASS_TOKENS * 16];
+    uint8_t text[8 * 64 * 64]; /* of each class, 64 tokens at most */
     memset(c, 0, sizeof *c);
     c->bits = bits, c->longest = longest;
     /* An eighth of the codes per class, so that a few lengths take more than half of all codes, as

@@ -14,7 +14,7 @@
 typedef struct dictionary {
     uint32_t bits, slots, tokens;
     uint64_t offset, block_size;
-    uint8_t (*token)[16];
+    uint8_t (*token)[64];
     uint8_t *length; /* of every slot, uncovered ones included */
     uint8_t *covered;
     uint8_t *used;
@@ -145,11 +145,11 @@ static int run_entries(reading *r, uint64_t at, dictionary *dict, const uint8_t 
     uint64_t hot = little(h + 32, 4), end = 0, seen = 0, payload = 8ull * runs, last_length = 0,
              cold_part = hot == 0;
     RULE(size >= payload, position, "token section shorter than its runs");
-    dict->token = room(NULL, dict->slots, 16);
+    dict->token = room(NULL, dict->slots, 64);
     dict->length = room(NULL, dict->slots, 1);
     dict->covered = room(NULL, dict->slots, 1);
     dict->used = room(NULL, dict->slots, 1);
-    memset(dict->token, 0, 16ull * dict->slots);
+    memset(dict->token, 0, 64ull * dict->slots);
     memset(dict->covered, 0, dict->slots);
     memset(dict->used, 0, dict->slots);
     for (uint32_t i = 0; i < runs; i++) {
@@ -191,7 +191,7 @@ static int dictionary_block(reading *r, uint64_t at) {
     if (!block_header(r, at, 96)) return 0;
     RULE(h[16] == 1 || h[16] == 2, at + 16, "codec");
     RULE(h[17] >= 1 && h[17] <= 16, at + 17, "bits");
-    RULE(h[18] == 8 || h[18] == 16, at + 18, "longest token");
+    RULE(h[18] == 8 || h[18] == 16 || h[18] == 32 || h[18] == 64, at + 18, "longest token");
     RULE(h[19] <= 1, at + 19, "order");
     RULE(h[20] <= 15 && (h[19] == 1 || h[20] == 0), at + 20, "class shift");
     RULE(all_zero(h + 21, 3) && all_zero(h + 72, 16), at + 21, "zero field");
@@ -224,6 +224,10 @@ static int dictionary_block(reading *r, uint64_t at) {
 
 /* ---------------------------------------------------------------- 3. chunk block */
 
+/* The counts of a header: codes whose token has so many bytes at most, and more than the count
+ * before has. */
+static const uint32_t most_bytes[16] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 40, 48, 56, 64};
+
 /* Codes and sidecar. Fills the chunk's bytes and marks in `boundary` where codes begin. */
 static int coded_bytes(reading *r, uint64_t at, const uint8_t *codes, const uint8_t *sidecar,
                        uint8_t *bytes, uint8_t *boundary) {
@@ -253,16 +257,20 @@ static int coded_bytes(reading *r, uint64_t at, const uint8_t *codes, const uint
         memcpy(bytes + done, dict->token[code], length);
         boundary[done] = 1;
         done += length;
-        by_length[length - 1]++;
+        int count_of = 0;
+        while (length > most_bytes[count_of]) count_of++;
+        by_length[count_of]++;
         if (done - begin > largest) largest = done - begin;
     }
     RULE(done == decoded, at + 48, "decoded bytes");
     RULE(largest == little(h + 64, 4), at + 64, "largest batch");
+    RULE(largest <= 16384, at + 64, "a batch of more than 16384 bytes");
     for (int i = 0; i < 16; i++)
         RULE(by_length[i] == little(h + 80 + 8 * i, 8), at + 80 + 8 * i, "codes by length");
     for (uint64_t bit = count * dict->bits; bit % 128; bit++)
         if (bits_at(codes, bit, 1)) r->out->padding_not_zero = 1;
     r->out->codes += count;
+    r->out->coded_bytes += decoded;
     for (int i = 0; i < 16; i++) r->out->codes_by_length[i] += by_length[i];
     if (largest > r->out->largest_batch) r->out->largest_batch = (uint32_t)largest;
     return 1;
@@ -337,20 +345,21 @@ static int chunk_block(reading *r, uint64_t at) {
     RULE(rows >= 1 && rows <= 1u << 28, at + 24, "rows");
     RULE(nulls <= rows && (nulls > 0) == has_validity, at + 32, "nulls");
     RULE(decoded < 1ull << 32, at + 48, "decoded bytes");
-    uint64_t sizes[4], end = 320, sum = 0, weighted = 0;
+    uint64_t sizes[4], end = 320, sum = 0, least = 0, most = 0;
     for (int i = 0; i < 16; i++) {
         uint64_t of_length = little(h + 80 + 8 * i, 8);
         RULE(of_length <= count, at + 80 + 8 * i, "codes by length");
         sum += of_length; /* at most 16 times count, which the section's size bounds below */
-        weighted += of_length * (uint64_t)(i + 1);
+        least += of_length * (i ? most_bytes[i - 1] + 1ull : 1);
+        most += of_length * most_bytes[i];
     }
     if (coded) {
         RULE(count >= 1 && count < 1ull << 32, at + 40, "codes");
         RULE(batch >= 32 && batch <= 1024 && batch % 32 == 0, at + 56, "batch");
-        uint64_t largest_power = 1;
-        while (batch * largest_power * 2 <= 4096) largest_power *= 2;
-        RULE(group == largest_power, at + 60, "batches per group");
-        RULE(sum == count && weighted == decoded, at + 80, "codes by length do not add up");
+        RULE(group >= 1 && (group & (group - 1)) == 0 && batch * group <= 4096, at + 60,
+             "batches per group");
+        RULE(sum == count && least <= decoded && decoded <= most, at + 80,
+             "codes by length do not add up");
     } else {
         RULE(count == 0 && sum == 0 && batch == 0 && group == 0 && little(h + 64, 4) == 0, at + 40,
              "stored chunk with codes");

@@ -22,13 +22,14 @@ typedef struct oracle_column {
 
     /* what the headers and sections added up to */
     uint64_t codes;
+    uint64_t coded_bytes; /* what the codes decode to */
     uint64_t chunks;
     uint64_t stored_chunks;
     uint64_t dictionaries;
     uint64_t tokens;
-    uint64_t tokens_in_use;  /* counted by the oracle */
-    uint64_t tokens_claimed; /* as the footer says */
-    uint64_t codes_by_length[16];
+    uint64_t tokens_in_use;       /* counted by the oracle */
+    uint64_t tokens_claimed;      /* as the footer says */
+    uint64_t codes_by_length[16]; /* the counts of chunk headers */
     uint64_t dictionary_bytes, code_bytes, sidecar_bytes, length_bytes, validity_bytes;
     uint32_t first_codec, first_bits, first_longest, first_batch_codes, largest_batch;
     int has_framing;

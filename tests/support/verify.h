@@ -230,6 +230,7 @@ static inline void verify_info(const fastpair_column *column, const oracle_colum
     CHECK_EQ(info.decoded_bytes, oracle->decoded_bytes);
     CHECK_EQ(info.compressed_bytes, size);
     CHECK_EQ(info.codes, oracle->codes);
+    CHECK_EQ(info.coded_bytes, oracle->coded_bytes);
     CHECK_EQ(info.chunks, oracle->chunks);
     CHECK_EQ(info.stored_chunks, oracle->stored_chunks);
     CHECK_EQ(info.dictionaries, oracle->dictionaries);

@@ -13,7 +13,7 @@ static void finish(fp_chunk *chunk, uint32_t alignment) {
     chunk->sections[FP_SECTION_CODES].size =
         chunk->coded ? fp_packed_size(chunk->codes, BITS) : chunk->decoded_bytes;
     chunk->sections[FP_SECTION_SIDECAR].size =
-        chunk->coded ? fp_sidecar_size(chunk->codes, chunk->batch_codes) : 0;
+        chunk->coded ? fp_sidecar_size(chunk->codes, chunk->batch_codes, chunk->group_batches) : 0;
     chunk->sections[FP_SECTION_LENGTHS].size = (chunk->rows + 255) / 256 * 16;
     chunk->sections[FP_SECTION_VALIDITY].size = chunk->has_validity ? (chunk->rows + 7) / 8 : 0;
     for (int i = 0; i < FP_SECTIONS; i++)
@@ -29,13 +29,14 @@ static fp_chunk coded_chunk(uint32_t alignment) {
                       .rows = 1000,
                       .nulls = 10,
                       .codes = 700,
-                      .decoded_bytes = 300 * 1 + 390 * 7 + 10 * 16,
+                      .decoded_bytes = 300 * 1 + 390 * 7 + 6 * 14 + 4 * 60,
                       .batch_codes = 64,
                       .group_batches = 64,
                       .largest_batch = 400};
     chunk.by_length[0] = 300;
     chunk.by_length[6] = 390;
-    chunk.by_length[15] = 10;
+    chunk.by_length[fp_length_class(14)] = 6;
+    chunk.by_length[fp_length_class(60)] = 4;
     finish(&chunk, alignment);
     return chunk;
 }
@@ -142,7 +143,8 @@ static void lies(void) {
     lie(&c, 40, 8, 0, 40);
     lie(&c, 40, 8, 699, 40);
     lie(&c, 40, 8, huge, 40);
-    lie(&c, 48, 8, c.decoded_bytes + 1, 48);
+    lie(&c, 48, 8, 300 * 1 + 390 * 7 + 6 * 16 + 4 * 64 + 1, 48); /* more than the longest tokens */
+    lie(&c, 48, 8, 300 * 1 + 390 * 7 + 6 * 13 + 4 * 57 - 1, 48);
     lie(&c, 48, 8, 1ull << 32, 48);
     lie(&c, 48, 8, 0, 80);
     lie(&c, 56, 4, 0, 56);
@@ -150,10 +152,13 @@ static void lies(void) {
     lie(&c, 56, 4, 1056, 56);
     lie(&c, 56, 4, UINT32_MAX, 56);
     lie(&c, 56, 4, 128, 60); /* needs another group */
-    lie(&c, 60, 4, 32, 60);
+    lie(&c, 60, 4, 128, 60);
+    lie(&c, 60, 4, 63, 60);
     lie(&c, 60, 4, 0, 60);
+    lie(&c, 60, 4, 1u << 26, 60); /* times 64 it is 0 in 32 bits */
+    lie(&c, 60, 4, 8, 232 + 8);   /* valid, but the sidecar is then larger */
     lie(&c, 64, 4, 0, 64);
-    lie(&c, 64, 4, 1025, 64);                     /* more than 64 codes can be */
+    lie(&c, 64, 4, c.decoded_bytes + 1, 64);
     lie(&c, 64, 4, c.decoded_bytes / 11 - 1, 64); /* 11 batches could not hold the bytes */
     for (uint32_t i = 68; i < 80; i++) lie(&c, i, 1, 1, 68);
     lie(&c, 80, 8, 301, 40);
@@ -183,7 +188,52 @@ static void lies(void) {
     lie(&s, 232 + 16, 8, 1, 232 + 16);
 }
 
+/* Every length is in one class, whose bounds hold it; and classes follow one another. */
+static void classes(void) {
+    CHECK_EQ(fp_class_least(0), 1);
+    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++) {
+        CHECK(fp_class_least(i) <= fp_class_most(i));
+        if (i) CHECK_EQ(fp_class_least(i), fp_class_most(i - 1) + 1);
+        for (uint32_t length = fp_class_least(i); length <= fp_class_most(i); length++)
+            CHECK_EQ(fp_length_class(length), i);
+    }
+    CHECK_EQ(fp_class_most(FP_LENGTH_CLASSES - 1), 64);
+}
+
+/* A writer's group: as many batches as keep deltas below 2^16, and no more than 4096 codes. */
+static void groups(void) {
+    for (uint32_t batch = FP_MIN_BATCH; batch <= FP_MAX_BATCH; batch += 32)
+        for (uint32_t longest = 8; longest <= 64 && batch * longest <= FP_LARGEST_BATCH;
+             longest *= 2) {
+            uint32_t group = fp_group_batches(batch, longest);
+            CHECK(group && !(group & (group - 1)));
+            CHECK(batch * group <= 4096 && batch * group * longest <= 65536);
+            CHECK(batch * group * 2 > 4096 || batch * group * 2 * longest > 65536);
+        }
+}
+
+/* Whatever the counts, a batch of more than 16384 bytes is refused. */
+static void large_batch(void) {
+    fp_chunk chunk = {.coded = 1,
+                      .dictionary = 2,
+                      .rows = 1,
+                      .codes = 1024,
+                      .decoded_bytes = 16384,
+                      .batch_codes = 1024,
+                      .group_batches = 1,
+                      .largest_batch = 16384};
+    chunk.by_length[fp_length_class(64)] = 256 - 12;
+    chunk.by_length[0] = 1024 - 256 + 12;
+    finish(&chunk, 64);
+    round_trip(chunk, 64);
+    chunk.decoded_bytes++;
+    lie(&chunk, 64, 4, 16385, 64);
+}
+
 int main(void) {
+    classes();
+    groups();
+    large_batch();
     round_trip(coded_chunk(64), 64);
     round_trip(coded_chunk(4096), 4096);
     round_trip(stored_chunk(64), 64);

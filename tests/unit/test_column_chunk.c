@@ -110,7 +110,7 @@ static void open_untouched(const image *m) {
     }
     printf("opened in %.1f ms\n", best * 1e3);
 #if defined(__OPTIMIZE__)
-    CHECK(best < 0.02);
+    CHECK(best < 0.06); /* 15 on an idle core; reading every header took 300 */
 #endif
 }
 

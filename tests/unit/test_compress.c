@@ -64,10 +64,7 @@ static void round_trip(const shape *s, const fastpair_compress_options *options,
             if (info.dictionaries && options->codec != FASTPAIR_CODEC_AUTO && !options->dictionary)
                 CHECK_EQ(info.codec, options->codec);
             if (info.chunks > info.stored_chunks)
-                CHECK(info.largest_batch > 0 &&
-                      info.largest_batch <= 16u * (options->expert && options->expert->batch_codes
-                                                       ? options->expert->batch_codes
-                                                       : 256));
+                CHECK(info.largest_batch > 0 && info.largest_batch <= FP_LARGEST_BATCH);
             /* Incompressible columns are stored: headers and lengths are all they cost. */
             CHECK(info.code_bytes + info.dictionary_bytes + info.sidecar_bytes <=
                       info.decoded_bytes + 4096 * (info.chunks + 1) ||

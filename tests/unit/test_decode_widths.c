@@ -119,6 +119,12 @@ static void every_width(void) {
             one_width(bits, i % 2 ? 8 : 16, counts[i], i % 3 ? 32 : 1024, bits * 100 + i);
     for (uint32_t bits = 9; bits <= 16; bits++)
         one_width(bits, bits % 2 ? 16 : 8, 30000, 256, bits);
+    /* Tokens of more than 16 bytes. 1024 codes of them could be too much for a batch. */
+    for (uint32_t bits = 1; bits <= 16; bits++)
+        for (uint32_t i = bits % stride; i < 12; i += stride)
+            one_width(bits, i % 2 ? 32 : 64, counts[i], i % 3 ? 32 : 256, bits * 100 + 50 + i);
+    for (uint32_t bits = 9; bits <= 16; bits++)
+        one_width(bits, bits % 2 ? 64 : 32, 30000, 128, bits);
 }
 
 int main(void) {

@@ -16,10 +16,8 @@ static void make_tokens(uint32_t count, uint32_t max_token, uint64_t least, uint
     fp_tokens_close(&tokens, &allocator);
     if (fp_tokens_open(&tokens, max_token, &allocator, NULL)) abort();
     while (tokens.count < count) {
-        uint8_t bytes[16];
-        uint64_t first = check_random(&random_state), second = check_random(&random_state);
-        memcpy(bytes, &first, 8);
-        memcpy(bytes + 8, &second, 8);
+        uint8_t bytes[FP_MAX_TOKEN];
+        for (uint32_t i = 0; i < max_token; i++) bytes[i] = (uint8_t)check_random(&random_state);
         fp_tokens_add(&tokens, bytes,
                       3 + (uint32_t)(check_random(&random_state) % (max_token - 2)));
     }
@@ -122,10 +120,38 @@ static void test_wishes(void) {
     fp_dict_close(&dict, &allocator);
 }
 
+/* Tokens of more than 16 bytes are allowed: lengths ascend, no code is lost between them, and there
+ * is no hot part, whatever is asked for. */
+static void test_long_tokens(void) {
+    for (uint32_t longest = 32; longest <= 64; longest *= 2)
+        for (uint32_t count = 300; count <= FP_MAX_TOKENS; count = count * 6 - 100) {
+            fp_dict dict;
+            make_tokens(count, longest, 1, 1000);
+            CHECK_EQ(number(count % 7 * 100, &dict), 0);
+            CHECK(dict.hot_slots == 0 && dict.class_shift == 0 && dict.order == 1);
+            CHECK_EQ(dict.code_slots, count);
+            CHECK_EQ(dict.max_token, longest);
+            for (uint32_t r = 1; r < dict.run_count; r++)
+                CHECK(dict.runs[r].length > dict.runs[r - 1].length);
+            const uint8_t *token = dict.bytes;
+            uint32_t *id_of_code = malloc(count * sizeof *id_of_code);
+            for (uint32_t id = 0; id < count; id++) id_of_code[code_of_id[id]] = id;
+            for (uint32_t r = 0; r < dict.run_count; r++)
+                for (uint32_t i = 0; i < dict.runs[r].count; i++, token += dict.runs[r].length) {
+                    uint32_t id = id_of_code[dict.runs[r].first_code + i];
+                    CHECK_EQ(tokens.lengths[id], dict.runs[r].length);
+                    CHECK(!memcmp(fp_token(&tokens, id), token, dict.runs[r].length));
+                }
+            free(id_of_code);
+            fp_dict_close(&dict, &allocator);
+        }
+}
+
 int main(void) {
     CHECK_EQ(fp_allocator_resolve(NULL, &allocator, NULL), FASTPAIR_OK);
     test_sizes();
     test_wishes();
+    test_long_tokens();
     fp_tokens_close(&tokens, &allocator);
     return check_done();
 }

@@ -268,13 +268,13 @@ static void test_memory(void) {
 }
 
 static void test_defaults(void) {
-    CHECK_EQ(fp_sample_default(FASTPAIR_CODEC_FSST12, 12), 1u << 20);
+    CHECK_EQ(fp_sample_default(FASTPAIR_CODEC_FSST12, 12, 3), 1u << 20);
     for (uint32_t bits = 9; bits <= 12; bits++)
-        CHECK_EQ(fp_sample_default(FASTPAIR_CODEC_ONPAIR, bits), 4u << 20);
+        CHECK_EQ(fp_sample_default(FASTPAIR_CODEC_ONPAIR, bits, 3), 4u << 20);
     for (uint32_t bits = 13; bits <= 16; bits++)
-        CHECK(fp_sample_default(FASTPAIR_CODEC_ONPAIR, bits) >
-              fp_sample_default(FASTPAIR_CODEC_ONPAIR, bits - 1));
-    CHECK_EQ(fp_sample_default(FASTPAIR_CODEC_ONPAIR, 16), 24u << 20);
+        CHECK(fp_sample_default(FASTPAIR_CODEC_ONPAIR, bits, 3) >
+              fp_sample_default(FASTPAIR_CODEC_ONPAIR, bits - 1, 3));
+    CHECK_EQ(fp_sample_default(FASTPAIR_CODEC_ONPAIR, 16, 3), 24u << 20);
 }
 
 int main(void) {

@@ -77,22 +77,22 @@ static void add_noise(sample_maker *maker, uint64_t *random, uint64_t size, uint
 /* ------------------------------------------------ what every result must be */
 
 static void check_promises(const fp_tokens *tokens, int hot) {
-    fp_room room = fp_room_for(&(fp_code_space){12, 8, hot});
+    fp_room room = fp_room_for(&(fp_code_space){12, 8, hot, 3});
     CHECK_EQ(tokens->max_token, 8);
     CHECK(tokens->count >= 256 && tokens->count <= 4096);
     uint32_t wrong = 0;
     for (uint32_t id = 0; id < tokens->count; id++) {
         uint32_t length = tokens->lengths[id];
         if (id < 256) {
-            wrong += length != 1 || tokens->bytes[id][0] != id;
+            wrong += length != 1 || fp_token(tokens, id)[0] != id;
             continue;
         }
         wrong += length < 2 || length > 8 || !fp_room_has(&room, length);
         fp_room_take(&room, length);
-        for (uint32_t i = length; i < 16; i++) wrong += tokens->bytes[id][i] != 0;
+        for (uint32_t i = length; i < 16; i++) wrong += fp_token(tokens, id)[i] != 0;
         for (uint32_t other = 256; other < id; other++)
             wrong += tokens->lengths[other] == length &&
-                     memcmp(tokens->bytes[other], tokens->bytes[id], 8) == 0;
+                     memcmp(fp_token(tokens, other), fp_token(tokens, id), 8) == 0;
     }
     CHECK_EQ(wrong, 0);
 }
@@ -113,12 +113,12 @@ static double bytes_per_code(const fp_sample *sample, const fp_tokens *tokens) {
 
 /* Trains twice, compares, checks; returns the bytes per code on the sample itself. */
 static double train(const fp_sample *sample, int hot, fp_tokens *tokens) {
-    const fp_code_space space = {12, 8, hot};
+    const fp_code_space space = {12, 8, hot, 3};
     fp_tokens again;
     CHECK_EQ(fp_train_fsst(sample, &space, NULL, &plain, tokens, NULL), FASTPAIR_OK);
     CHECK_EQ(fp_train_fsst(sample, &space, NULL, &plain, &again, NULL), FASTPAIR_OK);
     CHECK_EQ(tokens->count, again.count);
-    CHECK(memcmp(tokens->bytes, again.bytes, tokens->count * sizeof *tokens->bytes) == 0);
+    CHECK(memcmp(tokens->cells, again.cells, (size_t)tokens->count * tokens->stride) == 0);
     CHECK(memcmp(tokens->lengths, again.lengths, tokens->count) == 0);
     fp_tokens_close(&again, &plain);
     check_promises(tokens, hot);
@@ -157,7 +157,7 @@ static uint32_t longest(const fp_tokens *tokens, const uint8_t *bytes, uint32_t 
     uint32_t best = bytes[0];
     for (uint32_t id = 256; id < tokens->count; id++)
         if (tokens->lengths[id] <= left && tokens->lengths[id] > tokens->lengths[best] &&
-            memcmp(tokens->bytes[id], bytes, tokens->lengths[id]) == 0)
+            memcmp(fp_token(tokens, id), bytes, tokens->lengths[id]) == 0)
             best = id;
     return best;
 }
@@ -182,7 +182,7 @@ static void naive_train(const fp_sample *sample, int hot, fp_tokens *tokens) {
             }
         for (uint32_t id = 256; id < tokens->count; id++)
             if (counts[id])
-                gain(choices, &choice_count, tokens->bytes[id], tokens->lengths[id], counts[id]);
+                gain(choices, &choice_count, fp_token(tokens, id), tokens->lengths[id], counts[id]);
         for (uint32_t i = 0; i < pair_count; i++) {
             uint32_t first = pairs[i] >> 16, second = pairs[i] & 0xffff, times = 0, seen = 0;
             for (uint32_t k = 0; k < pair_count; k++) {
@@ -191,14 +191,14 @@ static void naive_train(const fp_sample *sample, int hot, fp_tokens *tokens) {
             }
             if (seen || times < 2) continue;
             uint8_t bytes[32];
-            memcpy(bytes, tokens->bytes[first], 16);
-            memcpy(bytes + tokens->lengths[first], tokens->bytes[second], 16);
+            memcpy(bytes, fp_token(tokens, first), 16);
+            memcpy(bytes + tokens->lengths[first], fp_token(tokens, second), 16);
             gain(choices, &choice_count, bytes,
                  (uint32_t)tokens->lengths[first] + tokens->lengths[second], times);
         }
         qsort(choices, choice_count, sizeof *choices, compare_choices);
-        fp_room room = fp_room_for(&(fp_code_space){12, 8, hot});
-        memset(tokens->bytes[256], 0, (tokens->count - 256) * 16);
+        fp_room room = fp_room_for(&(fp_code_space){12, 8, hot, 3});
+        memset(fp_token(tokens, 256), 0, (tokens->count - 256) * 16);
         tokens->count = 256;
         for (uint32_t i = 0; i < choice_count; i++)
             if (fp_room_has(&room, choices[i].length)) {
@@ -224,7 +224,7 @@ static void test_against_naive(uint64_t seed) {
         train(sample, hot, &tokens);
         naive_train(sample, hot, &expected);
         CHECK_EQ(tokens.count, expected.count);
-        CHECK(memcmp(tokens.bytes, expected.bytes, expected.count * sizeof *expected.bytes) == 0);
+        CHECK(memcmp(tokens.cells, expected.cells, (size_t)expected.count * expected.stride) == 0);
         CHECK(memcmp(tokens.lengths, expected.lengths, expected.count) == 0);
         fp_tokens_close(&tokens, &plain);
         fp_tokens_close(&expected, &plain);
@@ -309,7 +309,7 @@ static void test_allocations(uint64_t seed) {
     counting counts;
     counting_start(&counts);
     fastpair_allocator hooks = counting_hooks(&counts);
-    const fp_code_space space = {12, 8, 0};
+    const fp_code_space space = {12, 8, 0, 3};
     fp_tokens tokens;
     CHECK_EQ(fp_train_fsst(sample, &space, NULL, &hooks, &tokens, NULL), FASTPAIR_OK);
     CHECK(counts.peak_bytes < 16u << 20);

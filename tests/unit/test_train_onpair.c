@@ -1,5 +1,4 @@
-/* test_train_onpair.c - OnPair training: what every dictionary must be, how good it is, and the
- * growing trie below it against a search that tries every token. */
+/* test_train_onpair.c - OnPair training: what every dictionary must be, and how good it is. */
 #include "check.h"
 #include "counting.h"
 #include "parse.h"
@@ -9,96 +8,38 @@
 
 static fastpair_allocator plain;
 
-/* ---------------------------------------------------------------- the trie */
-
-static fp_match naive_match(const fp_tokens *tokens, const uint8_t *text, uint64_t left) {
-    fp_match best = {text[0], 1};
-    for (uint32_t id = 256; id < tokens->count; id++)
-        if (tokens->lengths[id] > best.length && tokens->lengths[id] <= left &&
-            !memcmp(tokens->bytes[id], text, tokens->lengths[id]))
-            best = (fp_match){id, tokens->lengths[id]};
-    return best;
-}
-
-static void check_matches(const fp_trie *trie, uint64_t *state, uint32_t letters) {
-    uint8_t text[48];
-    for (int round = 0; round < 60; round++) {
-        for (size_t i = 0; i < sizeof text; i++) text[i] = (uint8_t)(check_random(state) % letters);
-        if (round & 1) { /* text that goes along a token */
-            uint32_t id = (uint32_t)(check_random(state) % trie->tokens->count);
-            memcpy(text, trie->tokens->bytes[id], trie->tokens->lengths[id]);
-        }
-        uint64_t left = 1 + check_random(state) % 20;
-        fp_match found = fp_trie_match(trie, text, left),
-                 expected = naive_match(trie->tokens, text, left);
-        CHECK_EQ(found.length, expected.length);
-        CHECK_EQ(found.id, expected.id);
-    }
-}
-
-static void test_trie(uint64_t seed) {
-    static const uint32_t letters[] = {1, 2, 3, 7, 256};
-    for (size_t kind = 0; kind < sizeof letters / sizeof letters[0]; kind++) {
-        uint64_t state = seed + kind;
-        fp_tokens tokens;
-        fp_trie trie;
-        CHECK_EQ(fp_tokens_open(&tokens, 16, &plain, NULL), FASTPAIR_OK);
-        CHECK_EQ(fp_trie_open(&trie, &tokens, 1000, &plain, NULL), FASTPAIR_OK);
-        for (int added = 0; added < 1000; added++) {
-            uint8_t bytes[16] = {0};
-            uint32_t length = 2 + (uint32_t)(check_random(&state) % 15), before = tokens.count;
-            uint32_t shared = (uint32_t)(check_random(&state) % tokens.count);
-            for (uint32_t i = 0; i < length; i++)
-                bytes[i] = (uint8_t)(check_random(&state) % letters[kind]);
-            if (added & 1) /* go on from another token's bytes */
-                memcpy(bytes, tokens.bytes[shared],
-                       tokens.lengths[shared] < length ? tokens.lengths[shared] : length);
-            fp_match known = naive_match(&tokens, bytes, length);
-            uint32_t id = fp_trie_add(&trie, bytes, length);
-            CHECK_EQ(id, known.length == length ? known.id : before);
-            CHECK_EQ(tokens.count, known.length == length ? before : before + 1);
-            if (added % 10 == 0) check_matches(&trie, &state, letters[kind]);
-        }
-        /* Taken out and half of them put back in another order, the answers are those of the
-         * half. */
-        fp_trie_clear(&trie);
-        for (uint32_t id = 256; id < tokens.count; id += 2) tokens.lengths[id] = 0;
-        for (uint32_t id = tokens.count - 1; id >= 256; id--)
-            if (tokens.lengths[id]) fp_trie_insert(&trie, id);
-        for (int round = 0; round < 30; round++) check_matches(&trie, &state, letters[kind]);
-        fp_trie_close(&trie, &plain);
-        fp_tokens_close(&tokens, &plain);
-    }
-}
-
 /* ---------------------------------------------------------------- dictionaries */
 
-static int compare_tokens(const void *a, const void *b) { return memcmp(a, b, 17); }
+/* A token, zero-padded, and its length. */
+typedef uint8_t padded[FP_MAX_TOKEN + 1];
+
+static int compare_tokens(const void *a, const void *b) { return memcmp(a, b, sizeof(padded)); }
 
 /* What holds for all dictionaries: the single bytes, lengths, padding, no token twice, and room in
  * code order. */
 static void check_tokens(const fp_tokens *tokens, uint32_t code_bits, uint32_t max_token, int hot) {
     CHECK(tokens->count >= 256 && tokens->count <= 1u << code_bits);
     CHECK_EQ(tokens->max_token, max_token);
-    uint8_t(*sorted)[17] = malloc(tokens->count * sizeof *sorted);
+    padded *sorted = calloc(tokens->count, sizeof *sorted);
     uint32_t in_class[FP_MAX_TOKEN + 1] = {0}, wrong = 0;
     if (!sorted) abort();
     for (uint32_t id = 0; id < tokens->count; id++) {
         uint32_t length = tokens->lengths[id];
-        if (id < 256 ? length != 1 || tokens->bytes[id][0] != id : length < 2 || length > max_token)
+        if (id < 256 ? length != 1 || fp_token(tokens, id)[0] != id
+                     : length < 2 || length > max_token)
             wrong++;
-        for (uint32_t i = length; i < 16; i++) wrong += tokens->bytes[id][i] != 0;
-        in_class[length <= 16 ? length : 0]++;
-        memcpy(sorted[id], tokens->bytes[id], 16);
-        sorted[id][16] = (uint8_t)length;
+        for (uint32_t i = length; i < tokens->stride; i++) wrong += fp_token(tokens, id)[i] != 0;
+        in_class[length <= FP_MAX_TOKEN ? length : 0]++;
+        memcpy(sorted[id], fp_token(tokens, id), tokens->stride);
+        sorted[id][FP_MAX_TOKEN] = (uint8_t)length;
     }
     CHECK_EQ(wrong, 0);
     qsort(sorted, tokens->count, sizeof *sorted, compare_tokens);
-    for (uint32_t i = 1; i < tokens->count; i++) wrong += !memcmp(sorted[i - 1], sorted[i], 17);
+    for (uint32_t i = 1; i < tokens->count; i++) wrong += !compare_tokens(sorted[i - 1], sorted[i]);
     CHECK_EQ(wrong, 0);
     free(sorted);
-    uint32_t shift = fp_class_shift(code_bits), slots = hot ? max_token << shift : 0;
-    for (uint32_t length = 1; length <= 16; length++)
+    uint32_t shift = fp_class_shift(code_bits, max_token), slots = hot ? max_token << shift : 0;
+    for (uint32_t length = 1; length <= FP_MAX_TOKEN; length++)
         slots += (in_class[length] + (1u << shift) - 1) >> shift << shift;
     CHECK(slots <= 1u << code_bits);
 }
@@ -116,13 +57,15 @@ static fp_sample sample_of(const uint8_t *bytes, uint64_t size, uint32_t row) {
     return sample;
 }
 
-static fp_tokens train(const fp_sample *sample, uint32_t code_bits, uint32_t max_token, int hot) {
+static fp_tokens train_at(const fp_sample *sample, const fp_code_space *space) {
     fp_tokens tokens;
-    CHECK_EQ(fp_train_onpair(sample, &(fp_code_space){code_bits, max_token, hot}, NULL, &plain,
-                             &tokens, NULL),
-             FASTPAIR_OK);
-    check_tokens(&tokens, code_bits, max_token, hot);
+    CHECK_EQ(fp_train_onpair(sample, space, NULL, &plain, &tokens, NULL), FASTPAIR_OK);
+    check_tokens(&tokens, space->code_bits, space->max_token, space->hot);
     return tokens;
+}
+
+static fp_tokens train(const fp_sample *sample, uint32_t code_bits, uint32_t max_token, int hot) {
+    return train_at(sample, &(fp_code_space){code_bits, max_token, hot, FASTPAIR_LEVEL_DEFAULT});
 }
 
 static void drop(fp_sample *sample) {
@@ -162,7 +105,8 @@ static void test_small(uint64_t seed) {
         uint32_t longest = 0;
         for (uint32_t id = 256; id < tokens.count; id++) {
             if (tokens.lengths[id] > longest) longest = tokens.lengths[id];
-            for (uint32_t i = 0; i < tokens.lengths[id]; i++) CHECK_EQ(tokens.bytes[id][i], 'x');
+            for (uint32_t i = 0; i < tokens.lengths[id]; i++)
+                CHECK_EQ(fp_token(&tokens, id)[i], 'x');
         }
         CHECK_EQ(longest, max_token);
         fp_tokens_close(&tokens, &plain);
@@ -194,11 +138,11 @@ static double parse(const fp_sample *sample, const fp_tokens *trained, uint32_t 
     fp_trie trie;
     uint64_t codes = 0;
     uint8_t *is_used = calloc(FP_MAX_TOKENS, 1);
-    if (!is_used || fp_tokens_open(&tokens, 16, &plain, NULL) ||
+    if (!is_used || fp_tokens_open(&tokens, trained->max_token, &plain, NULL) ||
         fp_trie_open(&trie, &tokens, trained->count, &plain, NULL))
         abort();
     for (uint32_t id = 256; id < trained->count; id++)
-        CHECK_EQ(fp_trie_add(&trie, trained->bytes[id], trained->lengths[id]), id);
+        CHECK_EQ(fp_trie_add(&trie, fp_token(trained, id), trained->lengths[id]), id);
     const uint8_t *text = sample->bytes;
     for (uint64_t i = 0; i < sample->pieces; i++)
         for (uint64_t left = sample->lengths[i]; left; codes++) {
@@ -223,17 +167,19 @@ static void test_figures(void) {
         uint32_t bits, least_used;
         double bytes_per_code;
     } bars[] = {
-        {FP_TPCH_L_COMMENT, 3000000, 12, 3800, 7.5},   {FP_TPCH_PS_COMMENT, 3000000, 12, 3800, 9.9},
-        {FP_TPCH_O_CLERK, 3000000, 12, 3600, 7.5},     {FP_TPCH_C_ADDRESS, 1500000, 12, 3800, 1.85},
+        {FP_TPCH_L_COMMENT, 3000000, 12, 3800, 7.5},   {FP_TPCH_PS_COMMENT, 3000000, 12, 3700, 9.9},
+        {FP_TPCH_O_CLERK, 3000000, 12, 1500, 7.5},     {FP_TPCH_C_ADDRESS, 1500000, 12, 3800, 1.85},
         {FP_TPCH_L_COMMENT, 4500000, 14, 15000, 8.9},  {FP_TPCH_C_ADDRESS, 4500000, 14, 15900, 2.0},
         {FP_TPCH_L_SHIPINSTRUCT, 300000, 16, 5, 9.55},
     };
     for (size_t i = 0; i < sizeof bars / sizeof bars[0]; i++) {
         fp_sample sample = generate(bars[i].column, bars[i].size);
+        /* Of a large column, so that wide codes pay for their dictionary. */
+        if (bars[i].bits == 14) sample.column_bytes = 1u << 30;
         fp_tokens tokens = train(&sample, bars[i].bits, 16, 0),
                   again = train(&sample, bars[i].bits, 16, 0);
         CHECK_EQ(tokens.count, again.count);
-        CHECK(!memcmp(tokens.bytes, again.bytes, tokens.count * sizeof *tokens.bytes));
+        CHECK(!memcmp(tokens.cells, again.cells, (size_t)tokens.count * tokens.stride));
         CHECK(!memcmp(tokens.lengths, again.lengths, tokens.count));
         uint32_t used;
         double bytes_per_code = parse(&sample, &tokens, &used);
@@ -296,14 +242,66 @@ static void test_distinct(uint64_t seed) {
     free(bytes);
 }
 
-static void test_allocation(void) {
+/* Lines of a log: few templates, each with a number or two. */
+static fp_sample log_lines(uint64_t seed, uint64_t size) {
+    static const char *const templates[] = {
+        "2015-10-18 18:01:%02u,978 INFO [main] org.apache.hadoop.mapreduce.v2.app.MRAppMaster: "
+        "Created MRAppMaster for application appattempt_1445144423722_%04u_000001",
+        "2015-10-18 18:01:%02u,963 INFO [main] org.apache.hadoop.yarn.event.AsyncDispatcher: "
+        "Registering class JobEventType for dispatcher number %u of this node",
+        "2015-10-18 18:01:%02u,441 WARN [RMCommunicator Allocator] org.apache.hadoop.ipc.Client: "
+        "Address change detected. Old: msra-sa-41/10.190.173.170:%u",
+    };
+    fp_sample sample = {.bytes = malloc(size + 512), .lengths = malloc(size)};
+    if (!sample.bytes || !sample.lengths) abort();
+    while (sample.size < size) {
+        uint32_t which = (uint32_t)(check_random(&seed) % 3);
+        int length =
+            snprintf((char *)sample.bytes + sample.size, 256, templates[which],
+                     (unsigned)(check_random(&seed) % 60), (unsigned)(check_random(&seed) % 9000));
+        sample.lengths[sample.pieces++] = (uint32_t)length;
+        sample.size += (uint64_t)length;
+    }
+    memset(sample.bytes + sample.size, 0, FP_SLACK);
+    sample.column_bytes = 1u << 28;
+    return sample;
+}
+
+/* Longer tokens give longer codes, and so do higher levels, but for chance; the same each time. */
+static void test_levels(uint64_t seed) {
+    fp_sample sample = log_lines(seed, 1000000);
+    double before = 0;
+    for (uint32_t max_token = 16; max_token <= 64; max_token *= 2) {
+        double quick = 0, best = 0;
+        for (uint32_t level = 1; level <= FASTPAIR_LEVEL_MOST; level += 2) {
+            const fp_code_space space = {12, max_token, 0, level};
+            fp_tokens tokens = train_at(&sample, &space), again = train_at(&sample, &space);
+            CHECK_EQ(tokens.count, again.count);
+            CHECK(!memcmp(tokens.cells, again.cells, (size_t)tokens.count * tokens.stride));
+            uint32_t used;
+            best = parse(&sample, &tokens, &used);
+            printf("log lines, tokens of %u, level %u: %.2f bytes per code\n", max_token, level,
+                   best);
+            if (level == 1) quick = best;
+            CHECK(best > 0.9 * quick);
+            fp_tokens_close(&tokens, &plain);
+            fp_tokens_close(&again, &plain);
+        }
+        CHECK(best > 1.3 * before);
+        before = best;
+    }
+    drop(&sample);
+}
+
+static void test_allocation(uint32_t longest) {
     fp_sample sample = generate(FP_TPCH_PS_COMMENT, 50000);
     counting count;
     counting_start(&count);
     fastpair_allocator hooks = counting_hooks(&count);
     fp_tokens tokens;
-    CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){12, 16, 0}, NULL, &hooks, &tokens, NULL),
-             FASTPAIR_OK);
+    CHECK_EQ(
+        fp_train_onpair(&sample, &(fp_code_space){12, longest, 0, 7}, NULL, &hooks, &tokens, NULL),
+        FASTPAIR_OK);
     uint64_t calls = count.calls;
     fp_tokens_close(&tokens, &hooks);
     CHECK_EQ(count.live, 0);
@@ -311,17 +309,17 @@ static void test_allocation(void) {
         fastpair_error error;
         counting_start(&count);
         count.fail_at = n;
-        CHECK_EQ(
-            fp_train_onpair(&sample, &(fp_code_space){12, 16, 0}, NULL, &hooks, &tokens, &error),
-            FASTPAIR_ERROR_OUT_OF_MEMORY);
+        CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){12, longest, 0, 7}, NULL, &hooks,
+                                 &tokens, &error),
+                 FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(error.status, FASTPAIR_ERROR_OUT_OF_MEMORY);
-        CHECK(!tokens.bytes && !tokens.lengths);
+        CHECK(!tokens.cells && !tokens.lengths);
         CHECK_EQ(count.live, 0);
     }
     /* The largest tables there are stay within their bound. */
     sample.column_bytes = 1u << 30;
     counting_start(&count);
-    CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){16, 16, 0}, NULL, &hooks, &tokens, NULL),
+    CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){16, 16, 0, 3}, NULL, &hooks, &tokens, NULL),
              FASTPAIR_OK);
     CHECK(count.peak_bytes < 32u << 20);
     fp_tokens_close(&tokens, &hooks);
@@ -333,11 +331,12 @@ int main(void) {
     uint64_t seed = text ? strtoull(text, NULL, 0) : 20;
     printf("seed %" PRIu64 "\n", seed);
     fp_allocator_resolve(NULL, &plain, NULL);
-    test_trie(seed);
     test_small(seed);
     test_figures();
     test_widths(seed);
     test_distinct(seed);
-    test_allocation();
+    test_levels(seed);
+    test_allocation(16);
+    test_allocation(64);
     return check_done();
 }

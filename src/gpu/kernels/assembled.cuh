@@ -13,8 +13,7 @@
 #ifndef FP_GPU_ASSEMBLED_CUH
 #define FP_GPU_ASSEMBLED_CUH
 
-#include "assembled_tokens.cuh"
-#include "batch_positions.cuh"
+#include "assembled_pieces.cuh"
 
 /* ---------------------------------------------------------------- where things are */
 
@@ -65,18 +64,13 @@ DEVICE fp_gpu_dict assembled_head(uint64_t dicts, uint32_t number) {
     head.slots = warp_same(sizes.word[1]);
     head.near = warp_same(sizes.word[2]);
     head.split = warp_same(sizes.word[3]);
-    head.staging = warp_same(global_load4(at + offsetof(fp_gpu_dict, staging)));
+    static_assert(offsetof(fp_gpu_dict, staging) == 32, "and one more the rest");
+    fp_words4 rest = global_load16(at + offsetof(fp_gpu_dict, staging));
+    head.staging = warp_same(rest.word[0]);
+    head.further[0] = warp_same(rest.word[1]);
+    head.further[1] = warp_same(rest.word[2]);
     return head;
 }
-
-/* A batch that is under way. */
-typedef struct assembled_batch {
-    uint64_t out;  /* address of the chunk's first byte */
-    uint32_t left; /* codes from the batch's first to the chunk's last */
-    uint32_t end;  /* decoded bytes of the chunk */
-    uint32_t in_chunk;
-    batch_place place;
-} assembled_batch;
 
 /* ---------------------------------------------------------------- the stages */
 
@@ -114,17 +108,6 @@ DEVICE assembled_batch assembled_fetch(const fp_gpu_span_launch *launch, uint32_
     return batch;
 }
 
-/* drain: `total` bytes from `from` to `out`, which have the same distance from a 32-byte boundary.
- * Single bytes up to the first boundary and after the last one, so that no other batch's bytes are
- * touched. */
-DEVICE void assembled_drain(const uint8_t *from, uint64_t out, uint32_t total) {
-    uint32_t head = least((0u - (uint32_t)out) & 31, total), body = (total - head) & ~31u;
-    bulk_store(out + head, from + head, body);
-    uint32_t tail = head + body + lane();
-    if (lane() < head) global_store1(out + lane(), shared_load1(from + lane()));
-    if (tail < total) global_store1(out + tail, shared_load1(from + tail));
-}
-
 /* ---------------------------------------------------------------- the whole */
 
 /* One batch whose codes have come. `staging` is the warp's buffer in shared memory, `room` its
@@ -135,21 +118,18 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
                                  uint32_t room) {
     uint32_t lengths[(K + 3) / 4], tokens[K][shape::token_words], bad = 0, long_steps = 0;
     if (shape::asks_early) assembled_ask<shape, BITS, L, D>(dict, words, tokens);
-    int past =
-        assembled_measure<shape, K, BITS, L, D>(dict, words, batch->left, lengths, &long_steps);
+    int past = L > 16 ? assembled_measure_long<shape, K, BITS, D>(dict, words, batch->left, lengths)
+                      : assembled_measure<shape, K, BITS, L, D>(dict, words, batch->left, lengths,
+                                                                &long_steps);
     if (warp_ballot(past)) bad = FP_GPU_BAD_CODE;
     uint32_t own = assembled_sum<K>(lengths), sum = warp_inclusive_sum(own),
              total = warp_shfl(sum, 31);
-    uint32_t place = batch_position(batch->place), begin = warp_shfl(place, 0),
-             end = warp_shfl(place, 1);
+    assembled_place place = assembled_where(batch);
     /* As far into a line, or a quarter of a line, in shared memory as in global memory: the copy
      * then reads no line twice. Whole lines count where gathers compete with the copy. */
     enum { line = D == FP_GPU_HOT || D == FP_GPU_FAR ? FP_GPU_LINE : FP_GPU_LINE / 4 };
-    uint32_t moved = ((uint32_t)batch->out + begin - staging) & (line - 1);
-    /* The one check that keeps every write inside the chunk, and finds any lie about positions. */
-    if (end > batch->end || begin > end || end - begin != total ||
-        (batch->in_chunk == 0 && begin != 0))
-        bad |= FP_GPU_BAD_SIDECAR;
+    uint32_t moved = ((uint32_t)batch->out + place.begin - staging) & (line - 1);
+    if (assembled_lies(batch, place, total)) bad |= FP_GPU_BAD_SIDECAR;
     if (bad) return bad;
     /* The host took the room from the chunk's header; a header that lies makes no lane leave the
      * buffer. A return of its own: with both checks in one, the compiler asks for so many tokens
@@ -164,17 +144,40 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
     assembled_join(shared, position, batch->left < shape::codes ? (batch->left - 1) / K : 31, rest);
     bulk_fence();
     warp_sync(); /* units were written by one lane and are read by another */
-    assembled_drain(shared + staging + moved, batch->out + begin, total);
+    assembled_drain(shared + staging + moved, batch->out + place.begin, total);
     return 0;
 }
+
+/* Which way tokens of a length take. */
+template <class shape, class unit, int K, int BITS, int L, int D> struct assembled_way {
+    DEVICE uint32_t decode(const assembled_dict *dict, const uint32_t *words,
+                           const assembled_batch *batch, uint8_t *shared, uint32_t buffer,
+                           uint32_t room) {
+        return assembled_decode<shape, unit, K, BITS, L, D>(dict, words, batch, shared, buffer,
+                                                            room);
+    }
+};
+template <class shape, class unit, int K, int BITS, int D>
+struct assembled_way<shape, unit, K, BITS, 64, D> {
+    DEVICE uint32_t decode(const assembled_dict *dict, const uint32_t *words,
+                           const assembled_batch *batch, uint8_t *shared, uint32_t buffer,
+                           uint32_t room) {
+        return pieces_decode<shape, unit, K, BITS, D>(dict, words, batch, shared, buffer, room);
+    }
+};
 
 /* Copies the dictionary to shared memory and says where everything is. */
 template <int BITS, int L>
 DEVICE assembled_dict assembled_open(const fp_gpu_dict *head, uint8_t *shared) {
+    enum { part = L <= 16 ? L / 2 : L / 4 };
     assembled_dict dict;
     dict.lengths = shared;
-    dict.tokens = shared + FP_GPU_CLASS_TABLE(BITS);
-    dict.halves = dict.tokens + L / 2 * (head->near - head->split);
+    dict.tokens = shared + (L <= 16 ? FP_GPU_CLASS_TABLE(BITS) : FP_GPU_LENGTH_TABLE(BITS));
+    dict.halves = dict.tokens + part * (head->near - head->split);
+    dict.quarters[0] = dict.halves + part * (head->near - head->further[0]);
+    dict.quarters[1] = dict.quarters[0] + part * (head->near - head->further[1]);
+    dict.further[0] = head->further[0];
+    dict.further[1] = head->further[1];
     dict.cold = head->cold;
     dict.slots = head->slots;
     dict.near = head->near;
@@ -196,9 +199,10 @@ DEVICE uint32_t assembled_run(const fp_gpu_span_launch *launch, uint32_t span, u
     uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
     fp_gpu_dict head = assembled_head(launch->dicts, launch->spans[span].dict);
     assembled_dict dict = assembled_open<BITS, L>(&head, shared);
-    uint32_t buffers = head.resident_bytes + warp * (shape::code_bytes + head.staging);
+    uint32_t warp_bytes = shape::code_bytes + shape::list_bytes + head.staging;
+    uint32_t buffers = head.resident_bytes + warp * warp_bytes;
     uint8_t *codes = shared + buffers;
-    uint8_t *next_run = shared + head.resident_bytes + warps * (shape::code_bytes + head.staging);
+    uint8_t *next_run = shared + head.resident_bytes + warps * warp_bytes;
     if (lane() < 4) shared_store4(codes + shape::batch_bytes + 4 * lane(), 0);
     if (thread_in_block() == 0) shared_store4(next_run, warps);
     uint32_t mine = warp * shape::run, bad = 0, number = first + mine * step;
@@ -223,7 +227,7 @@ DEVICE uint32_t assembled_run(const fp_gpu_span_launch *launch, uint32_t span, u
         number = first + mine * step;
         is_there = number < end;
         if (is_there) next = assembled_fetch<shape, BITS>(launch, number, &span, codes);
-        bad |= assembled_decode<shape, unit, K, BITS, L, D>(
+        bad |= assembled_way<shape, unit, K, BITS, L, D>::decode(
             &dict, words, &batch, shared, buffers + shape::code_bytes, head.staging);
     }
     bulk_wait();

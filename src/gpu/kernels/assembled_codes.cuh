@@ -8,11 +8,14 @@
 #include "resident.h"
 #include "warp.cuh"
 
-/* K codes of BITS bits per lane; tokens of at most L bytes, 8 or 16; where tokens are (D, an
+/* K codes of BITS bits per lane; tokens of at most L bytes; where tokens are (D, an
  * fp_gpu_home); bytes that a lane collects before it stores them (S, 4 or 8). */
 template <int K, int BITS, int L, int D, int S> struct assembled_shape {
-    static_assert(BITS >= 1 && BITS <= 16 && (L == 8 || L == 16), "what files have");
+    static_assert(BITS >= 1 && BITS <= 16 && (L == 8 || L == 16 || L == 32 || L == 64),
+                  "what files have");
     static_assert((S == 4 || S == 8) && K >= S, "every lane that has all its codes fills a unit");
+    static_assert(L <= 16 || (L == 32 ? D == FP_GPU_SPLIT : D == FP_GPU_PIECES || D == FP_GPU_FAR),
+                  "longer tokens are in quarters or in pieces");
     static_assert(K * BITS % 4 == 0, "a batch begins at a multiple of 16 bytes");
     static_assert(D != FP_GPU_RARE || L == 16, "of shorter tokens, second halves are not rare");
     enum {
@@ -24,6 +27,8 @@ template <int K, int BITS, int L, int D, int S> struct assembled_shape {
         code_bytes = FP_GPU_CODE_BUFFER(K, BITS),
         class_shift = FP_GPU_CLASS_SHIFT(BITS),
         token_words = L / 4,
+        /* Of tokens in pieces. */
+        list_bytes = L == 64 ? FP_GPU_LIST_BYTES : 0,
         /* Tokens asked for before the first is put together: tokens from global memory take long to
          * come. From shared memory it makes no difference. */
         ahead = D == FP_GPU_HOT ? 8 : 0,
@@ -41,6 +46,8 @@ typedef struct assembled_dict {
     const uint8_t *halves;           /* where second halves would begin if the first code had one */
     uint64_t cold;
     uint32_t slots, near, split;
+    uint32_t further[2];        /* as in fp_resident */
+    const uint8_t *quarters[2]; /* where third and fourth quarters would begin, as `halves` */
 } assembled_dict;
 
 /* Bits first .. first + count - 1 of a lane's packed codes. */
@@ -113,6 +120,16 @@ template <int K> DEVICE uint32_t assembled_long_steps(const uint32_t *lengths) {
     return warp_or(mine);
 }
 
+/* The chunk's last batch: codes after its last one have no length. */
+template <class shape, int K> DEVICE void assembled_cut_lengths(uint32_t left, uint32_t *lengths) {
+    if (left < shape::codes) {
+        uint32_t mine = assembled_mine<K>(left);
+        UNROLL for (int k = 0; k < K; k++) {
+            if ((uint32_t)k >= mine) lengths[k / 4] &= ~(0xffu << 8 * (k % 4));
+        }
+    }
+}
+
 /* measure: lengths of the K tokens, a byte each, four per word; a length follows from the class of
  * a code. Returns whether a code is after the last class. */
 template <class shape, int K, int BITS, int L, int D>
@@ -140,13 +157,24 @@ DEVICE int assembled_measure(const assembled_dict *dict, const uint32_t *words, 
         /* Bytes that stand for no token. */
         if (4 * i + 4 > K) lengths[i] &= 0xffffffffu >> 8 * (4 * i + 4 - K);
     }
-    if (left < shape::codes) {
-        uint32_t mine = assembled_mine<K>(left);
-        UNROLL for (int k = 0; k < K; k++) {
-            if ((uint32_t)k >= mine) lengths[k / 4] &= ~(0xffu << 8 * (k % 4));
-        }
-    }
+    assembled_cut_lengths<shape, K>(left, lengths);
     return (all & 0x08080808u) != 0 || largest >= dict->slots;
+}
+
+/* The same for tokens of more than 16 bytes, whose lengths are a table by code. */
+template <class shape, int K, int BITS, int D>
+DEVICE int assembled_measure_long(const assembled_dict *dict, const uint32_t *words, uint32_t left,
+                                  uint32_t *lengths) {
+    uint32_t all = 0;
+    UNROLL for (int k = 0; k < K; k++) {
+        uint32_t code = assembled_bits(words, k * BITS, BITS);
+        uint32_t length = D == FP_GPU_FAR ? global_load4(dict->cold + 4 * code) & 0xff
+                                          : shared_load1(dict->lengths + code);
+        lengths[k / 4] = k % 4 ? lengths[k / 4] + (length << 8 * (k % 4)) : length;
+    }
+    UNROLL for (int i = 0; i < (K + 3) / 4; i++) all |= lengths[i];
+    assembled_cut_lengths<shape, K>(left, lengths);
+    return (all & FP_GPU_NO_LENGTH * 0x01010101u) != 0;
 }
 
 /* The sum of K bytes. */

@@ -23,11 +23,27 @@ template <int L> DEVICE void assembled_half(const uint8_t *at, uint32_t *words) 
     }
 }
 
+/* Token k of up to 32 bytes: the quarters that it has, and zeros. */
+template <int BITS>
+DEVICE void assembled_quarters(const assembled_dict *dict, const uint32_t *words, int k,
+                               uint32_t *token) {
+    uint32_t at = assembled_scaled<BITS>(words, k, 3);
+    UNROLL for (int i = 2; i < 8; i++) token[i] = 0;
+    assembled_half<16>(dict->tokens + at, token);
+    if (at >= dict->split << 3) assembled_half<16>(dict->halves + at, token + 2);
+    if (at >= dict->further[0] << 3) assembled_half<16>(dict->quarters[0] + at, token + 4);
+    if (at >= dict->further[1] << 3) assembled_half<16>(dict->quarters[1] + at, token + 6);
+}
+
 /* Token k: L bytes, zero-padded. */
 template <int BITS, int L, int D>
 DEVICE void assembled_token(const assembled_dict *dict, const uint32_t *words, int k,
                             uint32_t *token) {
     enum { cell_scale = L == 16 ? 4 : 3, half_scale = cell_scale - 1 };
+    if (L == 32) {
+        assembled_quarters<BITS>(dict, words, k, token);
+        return;
+    }
     if (D == FP_GPU_FAR) {
         uint64_t at = dict->cold + assembled_scaled<BITS>(words, k, cell_scale);
         fp_words4 cell = {{0, 0, 0, 0}};

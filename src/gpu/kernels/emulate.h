@@ -95,6 +95,7 @@ DEVICE uint32_t add_bytes(uint32_t value, uint32_t sum) {
     return sum + byte_of(value, 0) + byte_of(value, 1) + byte_of(value, 2) + byte_of(value, 3);
 }
 DEVICE uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+DEVICE uint32_t excess(uint32_t a, uint32_t b) { return a > b ? a - b : 0; }
 DEVICE uint32_t greatest(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 #define EMULATE_LOAD(name, function, from, type, result)                                           \

@@ -73,13 +73,16 @@ typedef struct fp_gpu_span_launch {
 typedef struct fp_gpu_dict {
     /* The resident dictionary (resident.h), 16-byte aligned. */
     uint64_t resident;
-    /* Cells as long as the kernel's longest token, for kernels that read global memory. */
+    /* For kernels that read global memory: cells as long as the kernel's longest token, or, of
+     * tokens of up to 64 bytes, FP_GPU_FAR_ENTRY words and then pieces. */
     uint64_t cold;
     /* Whole 16-byte units; the other three as in fp_resident. */
     uint32_t resident_bytes, slots, near, split;
-    /* FP_GPU_STAGING of the largest batch. */
+    /* FP_GPU_STAGING of the largest batch; less where a batch may go in several rounds. */
     uint32_t staging;
-    uint32_t reserved[3];
+    /* As in fp_resident. */
+    uint32_t further[2];
+    uint32_t reserved;
 } fp_gpu_dict;
 
 #define FP_GPU_DICT_UNIT 256u
@@ -90,6 +93,22 @@ typedef struct fp_gpu_dict {
 #define FP_GPU_CLASS_SHIFT(bits) ((bits) <= 8 ? 0 : (bits) <= 14 ? (bits)-8 : 6)
 #define FP_GPU_CLASS_TABLE(bits) ((bits) <= 5 ? 16 : 1 << ((bits)-FP_GPU_CLASS_SHIFT(bits)) >> 1)
 #define FP_GPU_NO_CLASS          15u
+
+/* Tokens of more than 16 bytes: lengths are a table of one byte per code, as classes would waste
+ * too many codes. FP_GPU_NO_LENGTH marks codes that the dictionary does not have. */
+#define FP_GPU_LENGTH_TABLE(bits) ((bits) <= 4 ? 16 : 1 << (bits))
+#define FP_GPU_NO_LENGTH          0x80u
+
+/* Tokens of up to 64 bytes are cut into pieces of up to 16. A warp lists the pieces of its codes:
+ * as many as this at a time, 4 bytes each, and where the last one ends. */
+#define FP_GPU_PIECE      16u
+#define FP_GPU_LISTED     576u
+#define FP_GPU_LIST_BYTES (4 * FP_GPU_LISTED + 16)
+/* The least room that rounds of such tokens need: a lane's codes, and a line. */
+#define FP_GPU_LEAST_ROOM 1024u
+/* In global memory: for each code 4 bytes, its first piece and its length; then the pieces. */
+#define FP_GPU_FAR_ENTRY(piece, length) ((uint32_t)(piece) << 8 | (length))
+#define FP_GPU_FAR_TABLE(bits)          (4ull << ((bits) < 2 ? 2 : (bits)))
 
 /* A warp's buffer for the codes of a batch; lanes that are not aligned read a word more. */
 #define FP_GPU_CODE_BUFFER(codes_per_lane, bits) ((codes_per_lane) * (bits)*4 + 16)
@@ -111,9 +130,8 @@ typedef struct fp_gpu_positions {
     uint64_t codes;
     /* Where positions go: 4 bytes per batch of 32 * codes_per_lane codes, 16-byte aligned. */
     uint64_t positions;
-    /* Lengths of the dictionary's tokens less one, two per byte, the even code in the low
-     * nibble. */
-    uint64_t nibbles;
+    /* Lengths of the dictionary's tokens, a byte each. */
+    uint64_t lengths;
     uint32_t code_count, slots;
     uint32_t code_bits, codes_per_lane;
 } fp_gpu_positions;

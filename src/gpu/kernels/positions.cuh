@@ -25,7 +25,7 @@ DEVICE void measure_batches(const fp_gpu_positions_launch *launch) {
         UNROLL for (uint32_t k = first; k < first + 8; k++) {
             if (k < each && 32 * k + lane() < left) {
                 uint32_t code = least(input_code_guarded(&in, batch * each + k), chunk->slots - 1);
-                bytes += ((global_load1(chunk->nibbles + (code >> 1)) >> (code & 1) * 4) & 15) + 1;
+                bytes += global_load1(chunk->lengths + code);
             }
         }
     }

@@ -76,6 +76,8 @@ DEVICE uint32_t byte_of(uint32_t value, uint32_t i) { return __byte_perm(value, 
 DEVICE uint32_t add_bytes(uint32_t value, uint32_t sum) { return __dp4a(value, 0x01010101u, sum); }
 DEVICE uint32_t least(uint32_t a, uint32_t b) { return min(a, b); }
 DEVICE uint32_t greatest(uint32_t a, uint32_t b) { return max(a, b); }
+/* a - b, but at least 0 */
+DEVICE uint32_t excess(uint32_t a, uint32_t b) { return (uint32_t)max((int)(a - b), 0); }
 
 /* ---------------------------------------------------------------- global memory */
 /* Addresses are integers; saying that they are global lets the compiler leave out the search for

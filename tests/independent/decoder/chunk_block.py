@@ -3,7 +3,7 @@
 from itertools import accumulate
 
 from decoder.blocks import read_header, read_sections
-from decoder.headers import CHUNK, CHUNK_KIND, LENGTH_BLOCK, NO_DICTIONARY
+from decoder.headers import CHUNK, CHUNK_KIND, COUNTS, LEAST_BYTES, LENGTH_BLOCK, MOST_BYTES, NO_DICTIONARY
 from decoder.wire import integer, require, round_up, spare_bits_are_zero, unpack
 
 ROWS_PER_LENGTH_BLOCK = 256
@@ -28,7 +28,7 @@ def _require_numbers(values, at):
     require((values["nulls"] > 0) == (values["has_validity"] == 1), "null rows have a validity section", at + 32)
     require(values["nulls"] <= values["rows"], "null rows are rows", at + 32)
     require(values["decoded"] < 1 << 32, "decoded bytes are below 2^32", at + 48)
-    counts = [values[f"count_{length}"] for length in range(1, 17)]
+    counts = [values[f"count_{i}"] for i in COUNTS]
     if values["encoding"] == 0:
         require(values["dictionary"] == NO_DICTIONARY, "a stored chunk has no dictionary", at + 20)
         for name in ("codes", "batch_codes", "group_batches", "largest_batch"):
@@ -38,10 +38,12 @@ def _require_numbers(values, at):
     batch, group = values["batch_codes"], values["group_batches"]
     require(values["codes"] >= 1, "a coded chunk has a code", at + 40)
     require(batch % 32 == 0 and 32 <= batch <= 1024, "B is a multiple of 32 in 32..1024", at + 56)
-    require(group == 1 << (4096 // batch).bit_length() - 1, "G is the largest power of two with BG <= 4096", at + 60)
+    require(group > 0 and group & group - 1 == 0 and batch * group <= 4096, "G is a power of two with BG <= 4096", at + 60)
+    require(values["largest_batch"] <= 16384, "no batch has more than 16384 bytes", at + 64)
     require(sum(counts) == values["codes"], "counts by length add up to M", at + 80)
-    weighted = sum(length * count for length, count in enumerate(counts, 1))
-    require(weighted == values["decoded"], "counts by length add up to the decoded bytes", at + 80)
+    least = sum(bytes_each * count for bytes_each, count in zip(LEAST_BYTES[1:], counts))
+    most = sum(bytes_each * count for bytes_each, count in zip(MOST_BYTES[1:], counts))
+    require(least <= values["decoded"] <= most, "counts by length allow the decoded bytes", at + 80)
 
 
 def _batches(values):
@@ -74,8 +76,10 @@ def _decode_codes(values, at, section, tokens, bits):
     if None in pieces:
         require(False, "every code has a token", codes_at + pieces.index(None) * bits // 8)
     lengths = [len(piece) for piece in pieces]
-    for length in range(1, 17):
-        require(lengths.count(length) == values[f"count_{length}"], "count of codes by length", at + 72 + 8 * length)
+    for i in COUNTS:
+        count = sum(LEAST_BYTES[i] <= length <= MOST_BYTES[i] for length in lengths)
+        require(count == values[f"count_{i}"], "count of codes by length", at + 72 + 8 * i)
+    require(sum(lengths) == values["decoded"], "decoded bytes of the codes", at + 48)
     return pieces
 
 

@@ -18,7 +18,7 @@ def _require_numbers(values, at):
     bits, slots, shift = values["bits"], values["slots"], values["shift"]
     require(values["codec"] in (1, 2), "codec is 1 or 2", at + 16)
     require(1 <= bits <= 16, "b is 1..16", at + 17)
-    require(values["longest"] in (8, 16), "the longest token is 8 or 16", at + 18)
+    require(values["longest"] in (8, 16, 32, 64), "the longest token is 8, 16, 32 or 64", at + 18)
     require(values["order"] in (0, 1), "order is 0 or 1", at + 19)
     require(shift <= 15, "s is 0..15", at + 20)
     require(1 <= slots <= 1 << bits, "N is 1..2^b", at + 24)

@@ -46,6 +46,11 @@ CHUNK_KIND = int.from_bytes(b"FPCH", "little")
 FOOTER_KIND = int.from_bytes(b"FPFT", "little")
 NO_DICTIONARY = 0xFFFFFFFF
 
+# Count i of a chunk's header, from 1 on, is of codes whose token has LEAST_BYTES[i] to MOST_BYTES[i] bytes.
+MOST_BYTES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 40, 48, 56, 64)
+LEAST_BYTES = (0, *(most + 1 for most in MOST_BYTES[:-1]))
+COUNTS = range(1, 17)
+
 FILE_HEADER = Header(
     64,
     {
@@ -95,7 +100,7 @@ CHUNK = Header(
         "batch_codes": (56, 4),
         "group_batches": (60, 4),
         "largest_batch": (64, 4),
-        **{f"count_{length}": (72 + 8 * length, 8) for length in range(1, 17)},
+        **{f"count_{i}": (72 + 8 * i, 8) for i in COUNTS},
         **_entry("code", 208),
         **_entry("sidecar", 232),
         **_entry("lengths", 256),

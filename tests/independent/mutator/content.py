@@ -42,7 +42,7 @@ class Row:
 
 
 class Chunk:
-    """dictionary is None for a stored chunk. The last three say how the same rows are written."""
+    """dictionary is None for a stored chunk. The last four say how the same rows are written."""
 
     def __init__(self, dictionary, rows, batch=256):
         self.dictionary = dictionary
@@ -50,6 +50,7 @@ class Chunk:
         self.batch = batch
         self.moved = {}  # row → bytes by which its end, and so the next row's begin, is moved
         self.length_choice = {}  # block of lengths → (minimum lowered by, width raised by; 33: made 33)
+        self.group = None  # batches per group of the sidecar, if not what a writer takes
         self.group_choice = {}  # group of the sidecar → its position is lowered by
 
     def copy(self, dictionaries):
@@ -58,6 +59,7 @@ class Chunk:
         copy = Chunk(dictionaries.get(id(self.dictionary), self.dictionary), rows, self.batch)
         copy.moved = dict(self.moved)
         copy.length_choice = dict(self.length_choice)
+        copy.group = self.group
         copy.group_choice = dict(self.group_choice)
         return copy
 
@@ -132,6 +134,7 @@ def read_content(image):
                 dictionary = dictionaries[values["dictionary"]]
                 rows = _read_codes(image, at, values, rows, dictionary)
                 blocks.append(Chunk(dictionary, rows, values["batch_codes"]))
+                blocks[-1].group = values["group_batches"]
         else:
             values = DICTIONARY.read(image, at)
             dictionaries.append(_read_dictionary(image, at))

@@ -117,7 +117,16 @@ def change_batch(rng, content):
     chunk = _chunk(rng, content, coded=True)
     if not chunk:
         return False
+    chunk.group = None
     chunk.batch = rng.choice((32, 64, 96, 128, 480, 512, 992, 1024, 1056, 16, 33, 4096))
+
+
+def change_group(rng, content):
+    """Another number of batches per group. Valid if it is a power of two, not too large, and deltas fit."""
+    chunk = _chunk(rng, content, coded=True)
+    if not chunk:
+        return False
+    chunk.group = rng.choice((None, 1, 2, 4, 8, 32, 64, 128, 256, 3, 1 << 31))
 
 
 def store_chunk(rng, content):
@@ -199,6 +208,7 @@ CHANGES = [
     choose_lengths,
     choose_group_position,
     change_batch,
+    change_group,
     store_chunk,
     change_dictionary,
     split_chunk,

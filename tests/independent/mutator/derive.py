@@ -9,10 +9,13 @@ from itertools import accumulate
 from decoder.headers import (
     CHUNK,
     CHUNK_KIND,
+    COUNTS,
     DICTIONARY,
     DICTIONARY_KIND,
     FILE_MAGIC,
+    LEAST_BYTES,
     LENGTH_BLOCK,
+    MOST_BYTES,
     NO_DICTIONARY,
     RUN,
 )
@@ -108,6 +111,11 @@ def _row_lengths(chunk, lengths_of_rows):
     return lengths
 
 
+def _counts(lengths):
+    """The counts of a header, by the name of their fields."""
+    return {f"count_{i}": sum(LEAST_BYTES[i] <= n <= MOST_BYTES[i] for n in lengths) for i in COUNTS}
+
+
 def _coded_values(chunk, number):
     """Values and sections of a coded chunk, and the lengths of its rows."""
     length_of = _length_of_code(chunk.dictionary)
@@ -115,7 +123,8 @@ def _coded_values(chunk, number):
     codes = [code for row in rows for code in row]
     lengths = [length_of[code] for code in codes]
     starts = list(accumulate(lengths, initial=0))
-    group = 1 << max(1, 4096 // max(1, chunk.batch)).bit_length() - 1
+    most = min(4096, 65536 // max(1, chunk.dictionary.longest))
+    group = chunk.group or 1 << max(1, most // max(1, chunk.batch)).bit_length() - 1
     batches = range(0, len(codes), chunk.batch)
     largest = max((starts[min(k + chunk.batch, len(codes))] - starts[k] for k in batches), default=0)
     values = {
@@ -125,7 +134,7 @@ def _coded_values(chunk, number):
         "batch_codes": chunk.batch,
         "group_batches": group,
         "largest_batch": largest,
-        **{f"count_{length}": lengths.count(length) for length in range(1, 17)},
+        **_counts(lengths),
     }
     sections = {
         "code": _padded(pack_bits(codes, chunk.dictionary.bits()), 16),
@@ -139,7 +148,7 @@ def _stored_values(chunk):
     values = {
         **dict.fromkeys(zeros, 0),
         "dictionary": NO_DICTIONARY,
-        **{f"count_{length}": 0 for length in range(1, 17)},
+        **_counts([]),
     }
     sections = {"code": bytearray(b"".join(row.items for row in chunk.rows)), "sidecar": bytearray()}
     return values, sections, [len(row.items) for row in chunk.rows]

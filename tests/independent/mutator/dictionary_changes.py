@@ -141,7 +141,7 @@ def append_run(rng, content):
     if not dictionary:
         return False
     first = dictionary.runs[-1][0] + len(dictionary.runs[-1][1])
-    tokens = [random_bytes(rng, rng.randint(1, 16))] * rng.choice((1, 2, 65536 if rng.random() < 0.1 else 3))
+    tokens = [random_bytes(rng, rng.randint(1, 64))] * rng.choice((1, 2, 65536 if rng.random() < 0.1 else 3))
     dictionary.runs.append([first, tokens])
     dictionary.slots = max(dictionary.slots, first + len(tokens))
 
@@ -151,7 +151,7 @@ def change_number(rng, content):
     dictionary = _dictionary(rng, content)
     if not dictionary:
         return False
-    name, size, usual = rng.choice((("codec", 1, (1, 2)), ("longest", 1, (8, 16)), ("seed", 8, (0, 1))))
+    name, size, usual = rng.choice((("codec", 1, (1, 2)), ("longest", 1, (8, 16, 32, 64)), ("seed", 8, (0, 1))))
     value = getattr(dictionary, name)
     setattr(dictionary, name, rng.choice((*usual, odd_value(rng, value, size))))
 

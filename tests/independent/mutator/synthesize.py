@@ -34,7 +34,7 @@ def _runs_in_classes(rng, longest, shift):
 
 def synthesize_dictionary(rng, sparse=False):
     """A valid dictionary. A sparse one has up to 2^16 slots."""
-    longest = rng.choice((8, 16))
+    longest = rng.choice((8, 16, 32, 64))
     order = rng.randrange(2)
     shift = rng.choice((0, 1, 2, 3, 5)) if order else 0
     if order:
@@ -76,6 +76,9 @@ def synthesize(rng):
         else:
             dictionary = rng.choice(dictionaries + [None])
             rows = synthesize_rows(rng, dictionary)
-            blocks.append(Chunk(dictionary, rows, 32 * rng.choice((1, 2, 3, 8, 17, 32))))
+            batch = 32 * rng.choice((1, 2, 3, 8, 17, 32))
+            if dictionary:
+                batch = min(batch, 16384 // dictionary.longest)
+            blocks.append(Chunk(dictionary, rows, batch))
     separator = rng.choice((0, 10, 255)) if framing else 0
     return Content(rng.choice((64, 64, 64, 4096)), framing, separator, rng.randrange(2) * framing, blocks)
