@@ -17,6 +17,7 @@
  *     --kernel=WORDS          only kernels whose name begins so, or is this if WORDS begin with "="; may be repeated.
  *                             "chosen": the one the library would choose
  *     --positions=WHICH       stored (as far as a kernel can use them; the default), regenerated or both
+ *     --memory=WHICH          of host memory: both (the default), or pinned, and then nothing is sent raw
  *     --once=N                decode N times and print nothing: for a profiler
  *
  * Out: one JSON object a line. Rates are 10^9 bytes of decoded output a second; every output is
@@ -32,7 +33,8 @@ static _Noreturn void usage(void) {
     fputs("usage: fastpair-measure device | kernels\n"
           "       fastpair-measure rates | host [--bytes=SIZE] [--launches=N] [--passes=N] "
           "[--kernel=WORDS]...\n"
-          "           [--positions=stored|regenerated|both] [--once=N] FILE.fpc...\n",
+          "           [--positions=stored|regenerated|both] [--memory=both|pinned] [--once=N] "
+          "FILE.fpc...\n",
           stderr);
     exit(2);
 }
@@ -44,6 +46,23 @@ bool measure_wants(const measure_options *options, const char *kernel) {
             return true;
     }
     return options->kernel_count == 0;
+}
+
+bool measure_takes(const bench_device *device, const bench_column *column,
+                   fastpair_gpu_job_info *info) {
+    const fastpair_column *one = column->column;
+    fastpair_gpu_job *job;
+    fastpair_error error;
+    fastpair_status status = fastpair_gpu_job_open(device->gpu, &one, 1, NULL, &job, &error);
+    *info = (fastpair_gpu_job_info){.struct_size = sizeof *info};
+    if (status == FASTPAIR_ERROR_UNSUPPORTED || status == FASTPAIR_ERROR_INVALID_ARGUMENT) {
+        fprintf(stderr, "%s: left out: %s\n", column->path, error.message);
+        return false;
+    }
+    if (status || fastpair_gpu_job_get_info(job, info, &error))
+        bench_die("%s: %s", column->path, error.message);
+    fastpair_gpu_job_close(job);
+    return true;
 }
 
 void measure_print_column(cli_json *json, const bench_column *column) {
@@ -181,6 +200,9 @@ static void take_option(measure_options *options, const char *argument) {
         options->stored = !strcmp(value, "stored") || !strcmp(value, "both");
         options->regenerated = !strcmp(value, "regenerated") || !strcmp(value, "both");
         if (!options->stored && !options->regenerated) usage();
+    } else if (is_option(argument, name, "--memory")) {
+        options->only_pinned = !strcmp(value, "pinned");
+        if (!options->only_pinned && strcmp(value, "both") != 0) usage();
     } else if (is_option(argument, name, "--kernel")) {
         if (!strcmp(value, "chosen"))
             options->only_chosen = true;

@@ -176,13 +176,15 @@ static void measure_raw(host_work *work, int passes) {
 void measure_host(const bench_device *device, const measure_options *options,
                   const bench_column *column, bool raw) {
     uint64_t count = bench_tiles(column->info.decoded_bytes, options->bytes);
-    for (int pinned = 0; pinned < 2; pinned++) {
+    fastpair_gpu_job_info info;
+    if (!measure_takes(device, column, &info)) return;
+    for (int pinned = options->only_pinned; pinned < 2; pinned++) {
         host_work work = {.device = device,
                           .column = column,
                           .count = count,
                           .bytes = count * column->info.decoded_bytes,
                           .pinned = pinned};
         measure_compressed(&work, options->passes);
-        if (raw) measure_raw(&work, options->passes);
+        if (raw && !options->only_pinned) measure_raw(&work, options->passes);
     }
 }

@@ -141,27 +141,17 @@ static void measure_kernel(const decode_subject *subject, const char *kernel, in
     clean_up(&work);
 }
 
-static void find_chosen(decode_subject *subject) {
-    const fastpair_column *one = subject->column->column;
-    fastpair_gpu_job *job;
-    fastpair_gpu_job_info info = {.struct_size = sizeof info};
-    fastpair_error error;
-    if (fastpair_gpu_job_open(subject->device->gpu, &one, 1, NULL, &job, &error) ||
-        fastpair_gpu_job_get_info(job, &info, &error))
-        bench_die("%s: %s", subject->column->path, error.message);
-    memcpy(subject->chosen, info.kernel, sizeof subject->chosen);
-    fastpair_gpu_job_close(job);
-}
-
 void measure_rates(const bench_device *device, const measure_options *options,
                    const bench_column *column) {
     decode_subject subject = {.device = device,
                               .options = options,
                               .column = column,
                               .count = bench_tiles(column->info.decoded_bytes, options->bytes)};
+    fastpair_gpu_job_info info;
+    if (!measure_takes(device, column, &info)) return;
+    memcpy(subject.chosen, info.kernel, sizeof subject.chosen);
     subject.tiles = bench_memory(subject.count * sizeof(const fastpair_column *));
     for (uint64_t i = 0; i < subject.count; i++) subject.tiles[i] = column->column;
-    find_chosen(&subject);
     const char *name;
     for (uint32_t i = 0; (name = fastpair_gpu_kernel_name(i)); i++) {
         if (options->only_chosen ? strcmp(name, subject.chosen) != 0

@@ -8,9 +8,11 @@
  *     --launches=N      launches per figure (50)
  *     --passes=N        passes from host memory per figure (5)
  *     --seconds=S       for each figure on the CPU (0.3)
- *     --only=cpu|gpu --settings=WHICH  of levels and chunk sizes: quick, main (those that matter;
- *     the default), all
- *     --from-host       on the GPU also from host memory, for the default settings of each codec
+ *     --only=cpu|gpu --settings=WHICH  of levels and chunk sizes: quick, host (those measured from
+ *     host memory), main (those that matter; the default), all
+ *     --not-host        without the settings that --settings=host has
+ *     --from-host       on the GPU also from host memory, for some settings of each codec
+ *     --memory=WHICH    of host memory: both (the default), or pinned
  *
  * The bytes are those of all rows one after the other, without separators, as fastpair counts them.
  * They are cut into chunks, each compressed by itself, so that a GPU can decompress them side by
@@ -25,7 +27,9 @@
 static _Noreturn void usage(void) {
     fputs("usage: fastpair-peers [--nvcomp=PATH] [--bytes=SIZE] [--launches=N] [--passes=N] "
           "[--seconds=S]\n"
-          "           [--only=cpu|gpu] [--settings=quick|main|all] [--from-host] FILE.fpc...\n",
+          "           [--only=cpu|gpu] [--settings=quick|host|main|all] [--not-host] [--from-host] "
+          "[--memory=both|pinned]\n"
+          "           FILE.fpc...\n",
           stderr);
     exit(2);
 }
@@ -35,10 +39,17 @@ static bool is_option(const char *argument, size_t length, const char *option) {
     return length == strlen(option) && !strncmp(argument, option, length);
 }
 
+static peer_settings settings_of(const char *word) {
+    static const char *const words[] = {"main", "quick", "host", "all"};
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(word, words[i])) return (peer_settings)i;
+    usage();
+}
+
 static void take_option(peer_options *options, const char *argument) {
     const char *value = strchr(argument, '=');
-    if (!strcmp(argument, "--from-host")) {
-        options->from_host = true;
+    if (!strcmp(argument, "--from-host") || !strcmp(argument, "--not-host")) {
+        *(argument[2] == 'f' ? &options->from_host : &options->not_host) = true;
         return;
     }
     if (!value) usage();
@@ -53,10 +64,11 @@ static void take_option(peer_options *options, const char *argument) {
         options->passes = bench_count(value);
     else if (is_option(argument, name, "--seconds"))
         options->seconds = bench_duration(value);
-    else if (is_option(argument, name, "--settings")) {
-        options->quick = !strcmp(value, "quick");
-        options->all = !strcmp(value, "all");
-        if (!options->quick && !options->all && strcmp(value, "main") != 0) usage();
+    else if (is_option(argument, name, "--settings"))
+        options->settings = settings_of(value);
+    else if (is_option(argument, name, "--memory")) {
+        options->only_pinned = !strcmp(value, "pinned");
+        if (!options->only_pinned && strcmp(value, "both") != 0) usage();
     } else if (is_option(argument, name, "--only")) {
         options->cpu = !strcmp(value, "cpu");
         options->gpu = !strcmp(value, "gpu");

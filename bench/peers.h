@@ -53,14 +53,18 @@ static inline uint64_t chunk_size(const chunked *chunks, uint64_t i) {
 
 /* ---------------------------------------------------------------- what is measured */
 
+/* Which levels and chunk sizes: few; those that matter from host memory; the main ones; every. */
+typedef enum peer_settings { PEER_MAIN, PEER_QUICK, PEER_HOST, PEER_ALL } peer_settings;
+
 typedef struct peer_options {
     uint64_t bytes; /* that a column is repeated to on the GPU */
     int launches, passes;
     double seconds; /* for each figure on the CPU */
-    bool quick;
-    bool all;       /* every level and chunk size, not the main ones alone */
-    bool from_host; /* on the GPU */
-    bool cpu, gpu;  /* which of the two */
+    peer_settings settings;
+    bool not_host;    /* without the settings that PEER_HOST has */
+    bool from_host;   /* on the GPU */
+    bool only_pinned; /* no pageable host memory */
+    bool cpu, gpu;    /* which of the two */
     const char *nvcomp;
 } peer_options;
 

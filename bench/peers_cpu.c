@@ -292,11 +292,12 @@ void measure_cpu_peers(const peer_options *options, const bench_column *column) 
     cpu_codec codec;
     bool usable;
     for (int i = 0; cpu_codec_get(i, &codec, &usable); i++) {
-        if (!usable || (options->quick && !codec.is_quick)) continue;
+        bool quick = options->settings == PEER_QUICK;
+        if (!usable || (quick && !codec.is_quick)) continue;
         for (int c = 0; c < 2; c++)
             /* Of the main settings: usual levels in both sizes, others in large chunks, which are
              * denser and no slower. */
-            if (options->quick ? c == 0 : options->all || codec.is_quick || c == 1)
+            if (quick ? c == 0 : options->settings == PEER_ALL || codec.is_quick || c == 1)
                 measure_one(options, &codec, column, chunk_sizes[c]);
     }
 }

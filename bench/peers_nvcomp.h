@@ -47,8 +47,7 @@ typedef struct setting {
     const char *cpu_codec; /* NULL: nvCOMP compresses */
     int cpu_level;
     int is_quick;
-    int from_host; /* measured from host memory, too, in chunks of 64 KiB */
-    int main, all; /* the chunk sizes that are measured */
+    int host, main, all; /* the chunk sizes that are measured, `host` from host memory, too */
 } setting;
 
 /* Of compressed chunks: the most any of its decompressors asks for. */

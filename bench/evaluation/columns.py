@@ -18,7 +18,16 @@ CODECS = {
     "onpair12": "onpair12",
     "fsst12": "fsst12",
     "onpair14x8": "onpair:14:8",
+    "onpair:12:32": "onpair:12:32",
+    "onpair:12:64": "onpair:12:64",
+    "onpair:14:16": "onpair:14:16",
+    "auto": "auto",
 }
+# Those the paper's kernels can decode, whose kernels are compared and studied. Of the others the
+# kernel that the library chooses is measured.
+STUDIED = ["onpair16", "onpair12", "fsst12", "onpair14x8"]
+# Measured from host memory on every column.
+FROM_HOST = ["auto", "onpair:12:32", "onpair:12:64", "onpair12", "onpair16"]
 # Sidecar entries so small that a kernel with any number of codes a lane can use them.
 FINE_BATCH = 32
 
@@ -28,6 +37,8 @@ class Column:
         self.name, self.text, self.ends_with_nul, self.origin = name, text, ends_with_nul, origin
 
     def encoded(self, work, codec, batch=None):
+        # Colons have a meaning in some paths.
+        codec = codec.replace(":", "-")
         return os.path.join(work, f"{self.name}.{codec}{f'.b{batch}' if batch else ''}.fpc")
 
 

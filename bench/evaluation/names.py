@@ -2,6 +2,8 @@
 Out: texts.
 """
 
+import re
+
 from . import choose
 
 CODEC_TITLES = {
@@ -9,8 +11,11 @@ CODEC_TITLES = {
     "onpair12": "OnPair-12",
     "fsst12": "FSST-12",
     "onpair14x8": "OnPair-14, 8 B",
+    "onpair:12:32": "OnPair-12, 32 B",
+    "onpair:12:64": "OnPair-12, 64 B",
+    "onpair:14:16": "OnPair-14",
+    "auto": "auto",
 }
-
 
 # The order of kernel families in tables and plots: the paper's, ours, and what was studied beside
 # them.
@@ -18,7 +23,17 @@ FAMILIES = ["staged", "assembled", "shared"]
 
 
 def title_of(codec):
-    return CODEC_TITLES.get(codec, codec)
+    """Also of what auto may choose: onpair:13:8 is OnPair-13, 8 B. 16 bytes are the usual."""
+    parts = re.fullmatch(r"onpair:(\d+)(?::(\d+))?", codec)
+    if codec in CODEC_TITLES or not parts:
+        return CODEC_TITLES.get(codec, codec)
+    return f"OnPair-{parts[1]}" + (f", {parts[2]} B" if parts[2] not in (None, "16") else "")
+
+
+def called(line):
+    """The codec of a line of ours; of auto what it chose."""
+    codec = line["fastpair_codec"]
+    return f"{title_of(line['chosen_codec'])} (auto)" if "chosen_codec" in line else title_of(codec)
 
 
 def rate(value):

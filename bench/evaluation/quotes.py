@@ -13,10 +13,10 @@ import os
 import re
 import textwrap
 
-from . import agreement, choose
+from . import agreement, choose, sections_host
 from .document import Table
-from .names import codecs, rate, title_of
-from .standing import best_peer
+from .names import called, codecs, rate, title_of
+from .standing import best_peer, ours_of
 from .store import read_lines
 
 BLOCK = re.compile(
@@ -80,21 +80,17 @@ def rates(lines, options):
 
 
 def headline(lines, options):
-    """One row per column: the codec that decodes fastest on the GPU, and the same codec on one CPU
-    thread; beside each the fastest other codec at an equal or better ratio.
+    """One row per column: what auto takes, or where that was not measured the codec that decodes
+    fastest, on the GPU and on one CPU thread; beside each the fastest other codec at an equal or
+    better ratio.
     """
     rows = []
     columns, kinds = wanted(lines, options)
     for column in columns:
-        ours = choose.best(
-            [
-                line
-                for line in (
-                    choose.best_rate(lines, column=column, fastpair_codec=codec) for codec in kinds
-                )
-                if line
-            ]
+        fastest = lambda name, codec: choose.best_rate(  # noqa: E731
+            lines, column=name, fastpair_codec=codec
         )
+        ours = ours_of(column, kinds, fastest)
         if not ours:
             continue
         codec, ratio = ours["fastpair_codec"], ours["ratio"]
@@ -104,7 +100,7 @@ def headline(lines, options):
         rows.append(
             [
                 column,
-                title_of(codec),
+                called(ours),
                 f"{ratio:.2f}",
                 rate(ours["gb_s"]),
                 rate(peer["gb_s"]) if peer else "–",
@@ -117,6 +113,19 @@ def headline(lines, options):
     headers = ["column", "codec", "ratio", "GPU", "nvCOMP", "its codec"]
     headers += ["CPU", "library", "its codec"]
     return Table(headers, rows).markdown()
+
+
+def end_to_end(lines, options):
+    """From pinned host memory: what auto takes, beside nvCOMP's fastest."""
+    columns, _ = wanted(lines, options)
+    return sections_host.end_to_end_table(sections_host.end_to_end_rows(lines, columns)).markdown()
+
+
+def auto(lines, options):
+    """What auto takes beside the paper's codecs, from device memory."""
+    columns, _ = wanted(lines, options)
+    found = sections_host.against_paper_rows(lines, columns)
+    return sections_host.against_paper_table(found).markdown()
 
 
 def machine(lines, options):
@@ -137,7 +146,13 @@ def machine(lines, options):
     return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
 
 
-MAKERS = {"rates": rates, "headline": headline, "machine": machine}
+MAKERS = {
+    "rates": rates,
+    "headline": headline,
+    "end-to-end": end_to_end,
+    "auto": auto,
+    "machine": machine,
+}
 
 
 def make(root, source, what, words):

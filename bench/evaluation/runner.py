@@ -14,8 +14,7 @@ from .machine import describe_machine
 from .store import Store
 
 NO_GPU = 77  # exit code of fastpair-measure
-GRACE = 20  # seconds that a measurement may go on past the time limit
-NEED_FINER = {"widths", "fine", "studies", "counters"}  # steps that use files with finer sidecars
+AT_LIMIT = "ended at the time limit"
 
 
 class Runner:
@@ -40,6 +39,7 @@ class Runner:
             self.store.add(machine)
         self.failed = []
         self.kernel_names = []
+        self.has_finer = False
 
     def progress(self, text):
         """One line that overwrites itself, on a terminal only."""
@@ -62,7 +62,9 @@ class Runner:
     def measure(self, step, command, by_file=None, **extra):
         """Runs a program that prints JSON lines, and keeps them with `extra` and what `by_file`
         has for the file they are about. A step that was done before is left out; one that fails
-        is reported and the rest goes on. Returns the exit code, or None if it was not run.
+        is reported and the rest goes on. One that the time limit ends is no failure: what it
+        measured counts, and the next run measures it again. Returns the exit code, or None if it
+        was not run.
         """
         if step in self.store.done or self.out_of_time():
             return None
@@ -71,7 +73,7 @@ class Runner:
         left = (
             None
             if self.given.time_limit is None
-            else max(0.0, self.begin + self.given.time_limit - begin) + GRACE
+            else max(0.0, self.begin + self.given.time_limit - begin)
         )
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -81,9 +83,11 @@ class Runner:
             except subprocess.TimeoutExpired:
                 ran.kill()
                 out, errors = ran.communicate()
-                errors += "ended at the time limit"
+                errors = AT_LIMIT
         done = {"kind": "done", "step": step, "seconds": round(time.monotonic() - begin, 2)}
-        if ran.returncode not in (0, NO_GPU):
+        if errors == AT_LIMIT or (ran.returncode == 0 and errors.strip()):
+            print(f"\nbench/run: {step}: {errors.strip()[-300:]}", file=sys.stderr)
+        elif ran.returncode not in (0, NO_GPU):
             done["error"] = f"exit code {ran.returncode}: {errors.strip()[-300:]}"
             self.fail(step, done["error"])
         # What was measured before a failure counts; a step that measured nothing is tried again the
@@ -103,7 +107,7 @@ class Runner:
                     "step": step,
                 }
             )
-        if ran.returncode == 0 or lines:
+        if ran.returncode == 0 or (lines and errors != AT_LIMIT):
             self.store.add(done)
         return ran.returncode
 
@@ -134,18 +138,9 @@ class Runner:
 
     def encode(self):
         given = self.given
-        jobs = [(column, codec, None) for column in self.columns for codec in given.codecs]
-        if self.has_gpu and NEED_FINER & set(given.steps):
-            jobs += [
-                (column, codec, columns_of.FINE_BATCH)
-                for column in self.columns
-                for codec in given.codecs
-                if column in self.detailed
-                or column.name == self.study
-                or codec in ("onpair12", "onpair16")
-            ]
-        for what, why in columns_of.encode_all(jobs, given.build, given.work, self.progress):
-            self.fail(f"encoding {what}", why)
+        self.encode_jobs(
+            [(column, codec, None) for column in self.columns for codec in given.codecs]
+        )
         for column in self.columns:
             for codec in given.codecs:
                 self.measure(
@@ -156,6 +151,43 @@ class Runner:
                     fastpair_codec=codec,
                     origin=column.origin,
                 )
+        self.chosen = {
+            line["column"]: line["codec"]
+            for line in self.store.of_kind("column")
+            if line["fastpair_codec"] == "auto"
+        }
+
+    def encode_jobs(self, jobs):
+        given = self.given
+        for what, why in columns_of.encode_all(jobs, given.build, given.work, self.progress):
+            self.fail(f"encoding {what}", why)
+
+    def encode_finer(self):
+        """Files with finer sidecars, when a step first needs them: the steps that most readers
+        want do without.
+        """
+        if self.has_finer or self.out_of_time():
+            return
+        self.has_finer = True
+        self.encode_jobs(
+            [
+                (column, codec, columns_of.FINE_BATCH)
+                for column in self.columns
+                for codec in self.given.codecs
+                if codec in ("onpair12", "onpair16")
+                or (
+                    codec in columns_of.STUDIED
+                    and (column in self.detailed or column.name == self.study)
+                )
+            ]
+        )
+
+    def about(self, column, codec):
+        """What results of an encoded column say; of auto also what it chose."""
+        said = {"column": column.name, "fastpair_codec": codec}
+        if codec == "auto" and column.name in self.chosen:
+            said["chosen_codec"] = self.chosen[column.name]
+        return said
 
     # ------------------------------------------------------------ the GPU
 
@@ -181,11 +213,10 @@ class Runner:
         """Encoded files, with what results about them say. One process measures all of a
         column's: starting on a GPU takes a while.
         """
+        if batch:
+            self.encode_finer()
         found = {
-            column.encoded(self.given.work, codec, batch): {
-                "column": column.name,
-                "fastpair_codec": codec,
-            }
+            column.encoded(self.given.work, codec, batch): self.about(column, codec)
             for codec in codecs
             if codec in self.given.codecs
         }

@@ -1,5 +1,5 @@
-"""sections_peers.py - the peers in detail, the CPU, and rates from host memory. In: result lines.
-Out: sections of the report.
+"""sections_peers.py - the peers in detail, and the CPU. In: result lines. Out: sections of the
+report.
 """
 
 from . import choose
@@ -168,54 +168,4 @@ def cpu(lines):
                 "Other libraries, one thread, bytes in chunks (level, chunk size)",
             )
         )
-    return section
-
-
-def from_host(lines):
-    section = Section("From host memory to decoded bytes on the device")
-    ours = choose.good(lines, "host")
-    if not ours:
-        return section.say("Not measured in this run: no GPU.")
-    section.say(
-        "GB/s of decoded output by the host's clock. fastpair: lays out the job, sends tables,"
-        " codes and sidecar in parts on two streams, decodes each part after its upload. nvCOMP:"
-        " the same parts and streams, pointers already on the device, chunks of 64 KiB. Raw: the"
-        " decoded bytes sent by one copy. Not timed: allocating memory, opening files. Measured on"
-        f" {len(choose.columns(ours))} of {len(choose.columns(lines))} columns."
-    )
-    rows = []
-    others = choose.good(lines, "host_peer")
-    for column in choose.columns(ours):
-        entries = [
-            (
-                (
-                    f"fastpair {title_of(line['fastpair_codec'])}"
-                    if line["how"] == "fastpair"
-                    else "raw"
-                ),
-                line,
-            )
-            for line in ours
-            if line["column"] == column
-        ]
-        entries += [
-            (f"nvCOMP {line['codec']}, {line['level']}", line)
-            for line in others
-            if line["column"] == column
-        ]
-        for name in choose.in_order(name for name, _ in entries):
-            cells = [
-                choose.best([line for n, line in entries if n == name and line["memory"] == memory])
-                for memory in ("pageable", "pinned")
-            ]
-            ratio = next((line["ratio"] for line in cells if line), None)
-            rows.append(
-                [
-                    column,
-                    name,
-                    "1.00" if name == "raw" else f"{ratio:.2f}",
-                    *[rate(line["gb_s"]) if line else "–" for line in cells],
-                ]
-            )
-    section.add(Table(["column", "how", "ratio", "pageable, GB/s", "pinned, GB/s"], rows))
     return section

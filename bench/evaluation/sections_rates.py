@@ -54,8 +54,9 @@ def summary(lines):
     has_gpu, has_cpu = choose.good(lines, "rate"), choose.good(lines, "cpu")
     if has_gpu:
         section.say(
-            "On the GPU, from device memory to device memory. fastpair: its fastest codec for the"
-            " column, best kernel, codes packed and sidecar as in the file."
+            "On the GPU, from device memory to device memory. fastpair: the codec that auto takes,"
+            " or where that was not measured the fastest for the column; best kernel, codes packed"
+            " and sidecar as in the file."
         )
         section.add(against(lines, fastest_on_gpu(lines), "gpu_peer", "GB/s"))
         if choose.good(lines, "gpu_peer"):

@@ -1,10 +1,10 @@
-"""standing.py - fastpair beside its peers. In: result lines. Out: for each column, our fastest
-codec and the fastest peer at an equal or better ratio.
+"""standing.py - fastpair beside its peers. In: result lines. Out: for each column, what auto takes,
+or where that was not measured our fastest codec, and the fastest peer at an equal or better ratio.
 """
 
 from . import choose
 from .document import Table
-from .names import codecs, peer_name, rate, title_of
+from .names import called, codecs, peer_name, rate
 
 
 def best_peer(peers, ratio):
@@ -12,8 +12,17 @@ def best_peer(peers, ratio):
     return choose.best([line for line in peers if line["ratio"] >= ratio])
 
 
+def ours_of(column, present, fastest_of):
+    """auto's line where there is one: it is what a user has who chooses nothing. Otherwise the
+    fastest codec's; None without any.
+    """
+    return ("auto" in present and fastest_of(column, "auto")) or choose.best(
+        [line for line in (fastest_of(column, codec) for codec in present) if line]
+    )
+
+
 class Standing:
-    """A column: our fastest codec, the best peer at an equal or better ratio (None with the
+    """A column: our codec, the best peer at an equal or better ratio (None with the
     reason in no_peer), the fastest peer of all.
     """
 
@@ -35,25 +44,21 @@ def standing(lines, fastest_of, kind):
     """One Standing per column with a rate of ours."""
     found = []
     for column in choose.columns(lines):
-        ours = choose.best(
-            [line for line in (fastest_of(column, codec) for codec in codecs(lines)) if line]
-        )
+        ours = ours_of(column, codecs(lines), fastest_of)
         if ours:
             found.append(Standing(column, ours, choose.good(lines, kind, column=column)))
     return found
 
 
 def against(lines, fastest_of, kind, unit):
-    """One row per column: fastpair's fastest codec, and the best peer at an equal or better
-    ratio.
-    """
+    """One row per column: fastpair, and the best peer at an equal or better ratio."""
     rows = []
     for found in standing(lines, fastest_of, kind):
         ours, peer, any_peer = found.ours, found.peer, found.any_peer
         rows.append(
             [
                 found.column,
-                title_of(ours["fastpair_codec"]),
+                called(ours),
                 rate(ours["gb_s"]),
                 f"{ours['ratio']:.2f}",
                 peer_name(peer) if peer else found.no_peer,

@@ -10,8 +10,12 @@ class CpuSteps(Runner):
     """Measurements that every machine can make."""
 
     def step_cpu(self):
-        for column in self.columns:
-            for codec in self.given.codecs:
+        """Codec after codec, what is taken by default first: a run with a time limit may end in
+        the middle.
+        """
+        codecs = sorted(self.given.codecs, key=lambda codec: codec != "auto")
+        for codec in codecs:
+            for column in self.columns:
                 self.measure(
                     f"cpu {column.name} {codec}",
                     [
@@ -25,8 +29,7 @@ class CpuSteps(Runner):
                     + (["-0"] if column.ends_with_nul else [])
                     + [column.text],
                     kind="cpu",
-                    column=column.name,
-                    fastpair_codec=codec,
+                    **self.about(column, codec),
                 )
 
     def step_cpu_peers(self):

@@ -60,14 +60,19 @@ class GpuSteps(Runner):
         self.store.add({"kind": "done", "step": "clocks"})
 
     def step_rates(self):
+        """The kernel that the library chooses, for every codec."""
+        for column in self.columns:
+            self.rates("rates", column, self.given.codecs, ["--kernel=chosen"])
+
+    def step_families(self):
         """Every kernel that can use the sidecars files have unless told otherwise: 32 × K is a
         multiple of their 256 codes.
         """
         kernels = [
             f"--kernel=={name}" for name in self.kernel_names if name not in self.needs_finer()
         ]
-        for column in self.columns:
-            self.rates("rates", column, self.given.codecs, kernels)
+        for column in self.columns if kernels else []:
+            self.rates("families", column, columns_of.STUDIED, kernels)
 
     def needs_finer(self):
         return [
@@ -83,7 +88,7 @@ class GpuSteps(Runner):
         for column in self.detailed:
             for codecs in (
                 ["onpair12", "onpair16"],
-                [codec for codec in self.given.codecs if codec not in ("onpair12", "onpair16")],
+                [codec for codec in columns_of.STUDIED if codec not in ("onpair12", "onpair16")],
             ):
                 known = (
                     self.width_kernels()
@@ -101,7 +106,7 @@ class GpuSteps(Runner):
     def step_sidecar(self):
         given, files = self.given, {}
         for column in self.columns:
-            files.update(self.files(column, given.codecs))
+            files.update(self.files(column, columns_of.STUDIED))
         self.measure(
             "sidecar",
             [
@@ -214,6 +219,8 @@ class GpuSteps(Runner):
         for wanted in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 2000] + (
             [] if given.quick else [4000]
         ):
+            if self.out_of_time():
+                return
             wanted *= 1000000
             part = columns_of.prefix(column, given.work, min(wanted, size))
             target = part.encoded(given.work, codec)
@@ -241,8 +248,10 @@ class GpuSteps(Runner):
             )
 
     def step_host(self):
-        for column in self.detailed:
-            files = self.files(column, ["onpair12", "onpair16"])
+        """From pinned host memory, on every column; in detail every codec, and pageable memory."""
+        for column in self.columns:
+            detailed = column in self.detailed
+            files = self.files(column, self.given.codecs if detailed else columns_of.FROM_HOST)
             if files:
                 self.measure(
                     f"host {column.name}",
@@ -251,32 +260,40 @@ class GpuSteps(Runner):
                         "host",
                         f"--bytes={self.given.bytes}",
                         "--passes=5",
+                        *self.memory(column),
                         *files,
                     ],
                     files,
                 )
 
-    def step_peers(self):
+    def memory(self, column):
+        return [] if column in self.detailed else ["--memory=pinned"]
+
+    def step_host_peers(self):
+        """nvCOMP in the settings that matter from host memory, on every column."""
         for column in self.columns if self.given.nvcomp else []:
-            which = (
-                ["--settings=quick"]
-                if self.given.quick
-                else (
-                    ["--settings=all", "--from-host"]
-                    if column in self.detailed
-                    else ["--settings=main"]
-                )
-            )
-            self.peers(
-                "peers",
+            self.gpu_peers(
+                "host-peers",
                 column,
-                [
-                    "--only=gpu",
-                    f"--nvcomp={self.given.nvcomp}",
-                    f"--bytes={self.given.bytes}",
-                    *which,
-                ],
+                ["--settings=host", "--from-host", "--passes=3", *self.memory(column)],
             )
+
+    def step_peers(self):
+        """nvCOMP's other settings, from device memory."""
+        known = ["--not-host"] if "host-peers" in self.given.steps else []
+        for column in self.columns if self.given.nvcomp else []:
+            which = "all" if column in self.detailed else "main"
+            self.gpu_peers(
+                "peers", column, [f"--settings={'quick' if self.given.quick else which}", *known]
+            )
+
+    def gpu_peers(self, step, column, options):
+        given = self.given
+        self.peers(
+            step,
+            column,
+            ["--only=gpu", f"--nvcomp={given.nvcomp}", f"--bytes={given.bytes}", *options],
+        )
 
     def step_counters(self):
         if not shutil.which("ncu"):

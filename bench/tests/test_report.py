@@ -18,7 +18,7 @@ import xml.dom.minidom
 ROOT = os.path.abspath(sys.argv[1])
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "bench"))
-from evaluation import agreement, choose, paper, quotes, store, svg  # noqa: E402
+from evaluation import agreement, choose, names, paper, quotes, store, svg  # noqa: E402
 
 passed = failed = 0
 
@@ -67,6 +67,10 @@ def some_results():
         for b in (1, 4, 8):
             for h in (0, 1, 2):
                 lines.append(rate_line("logs", "onpair12", f"staged K{k} W8 H{h} T256 B{b}", 500 + k, study="launch-0" if h == 1 else "hoist-0"))
+    # One column has auto, which chose long tokens; the others are as results were without it.
+    for codec, more in (("onpair:12:32", {}), ("auto", {"chosen_codec": "onpair:12:32"})):
+        lines.append(rate_line("tpch_l_comment", codec, "assembled K8 L32 T1024", 1333.3, ratio=4.8, **more))
+        lines.append({"kind": "host", "column": "tpch_l_comment", "fastpair_codec": codec, "how": "fastpair", "memory": "pinned", "ratio": 4.8, "gb_s": 231.5, "verified": True, **more})
     lines.append(rate_line("logs", "onpair12", "shared K6 W8 H1 T256 B2", 417.0, study="shared"))
     for size in (10 ** 6, 10 ** 8, 4 * 10 ** 9):
         lines.append(rate_line("logs", "onpair12", "staged K8 W8 H1 T256 B4", 300.0, study="sizes", **{"bytes": size}))
@@ -99,6 +103,15 @@ def test_report(folder):
         check(re.search(rf"^## .*the paper's {mark}\b", markdown, re.M), f"the paper's {mark} is marked")
     row = next((line for line in markdown.splitlines() if line.startswith("| logs | OnPair-16 | 1472 |")), "")
     check("nvCOMP zstd" in row and "| 88.8 | 5.00 | 16.6 |" in row, f"one line a column against the best peer at an equal or better ratio: {row}")
+    check("| tpch_l_comment | OnPair-12, 32 B (auto) | 4.80 | 1333 | 232 | zstd, default, 64 KiB | 5.00 | 31.5 | 7.35 |" in markdown,
+          "end to end, auto is taken where it was measured")
+    check("| logs | OnPair-12 | 4.00 | 1472 | 172 |" in markdown, "and the fastest where it was not")
+    row = next((line for line in markdown.splitlines() if line.startswith("| tpch_l_comment | OnPair-12, 32 B (auto) | 4.80 | 1333 | OnPair-16 |")), "")
+    check("| 1.20 | 0.91 |" in row and row.endswith("| not the densest nor the fastest |"), f"auto against the paper's codecs, with a verdict: {row}")
+    check("ahead of every nvCOMP codec on 3 of 3 columns" in markdown, "what end to end comes to")
+    with open(os.path.join(folder, "a", "report", "end-to-end.svg")) as file:
+        plot = file.read()
+    check("ratio × 53.1 GB/s" in plot and "tpch_l_comment, OnPair-12, 32 B (auto): 232 GB/s at 4.80" in plot, "the plot has the link's rate and a mark per column and codec")
     check("<marks>" not in html and "words &amp; &lt;marks&gt;" in html, "names are escaped")
     check("http" not in html.replace("http://www.w3.org/2000/svg", ""), "the page needs nothing from elsewhere")
     plots = os.listdir(os.path.join(folder, "a", "report"))
@@ -193,6 +206,7 @@ def test_store(folder):
 
 
 def test_parts():
+    check([names.title_of(codec) for codec in ("onpair:13:8", "onpair:15:16", "onpair:12:64", "stored")] == ["OnPair-13, 8 B", "OnPair-15", "OnPair-12, 64 B", "stored"], "whatever auto chooses has a title")
     check(choose.envelope([(1, 100), (2, 50), (3, 60), (4, 10), (2.5, 60)]) == [(1, 100), (3, 60), (4, 10)], "the envelope drops what others beat")
     slope, offset, r = choose.fit([(1, 3), (2, 5), (3, 7)])
     check(abs(slope - 2) < 1e-9 and abs(offset - 1) < 1e-9 and abs(r - 1) < 1e-9, "a line is fitted exactly")
