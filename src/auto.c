@@ -21,9 +21,9 @@
 /* The length of a stream is unknown; a dictionary is then spread over this much. */
 #define UNKNOWN_COLUMN_BYTES (256u << 20)
 
-/* Candidates are compared at no higher level: what is best at this one is best, or nearly, at
- * all. */
-#define COMPARED_LEVEL 2u
+/* Candidates are compared at no higher level: what is best at this one is best, or nearly, at the
+ * others. A lower one would not do: it has no plan for words (train_levels.c), and misjudges. */
+#define COMPARED_LEVEL 3u
 
 #define BALANCED (1u << FASTPAIR_GOAL_BALANCED)
 #define RATIO    (1u << FASTPAIR_GOAL_RATIO)

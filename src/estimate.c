@@ -15,10 +15,10 @@ static const kernel_time times[] = {
     {8, 14, 1.60, 0.04},  /* the same, most of shared memory */
     {8, 16, 2.10, 0.15},  /* the hot part in shared memory */
     {16, 12, 1.20, 0.20}, /* halves of 8 bytes */
-    {16, 14, 2.20, 0.17}, /* the hot part */
+    {16, 14, 2.40, 0.15}, /* the hot part */
     {16, 16, 2.50, 0.17}, /* a smaller part of it */
-    {32, 12, 2.50, 0.17}, /* quarters of 8 bytes */
-    {64, 12, 2.50, 0.29}, /* pieces of 16 bytes */
+    {32, 12, 2.60, 0.16}, /* quarters of 8 bytes */
+    {64, 12, 3.60, 0.24}, /* pieces of 16 bytes */
     {64, 16, 8.00, 0.40}, /* the same from L2 */
 };
 

@@ -20,6 +20,8 @@ static fastpair_status compress_ready(fastpair_writer *writer, int last, int *mo
                      fp_cut_bytes(&writer->cut);
         writer->tries_all = trains && last && fp_tries_all(settings) &&
                             fp_cut_bytes(&writer->cut) <= FP_SMALL_COLUMN;
+        /* A stream that ended before is no longer of unknown length. */
+        if (last) writer->column_bytes = fp_cut_bytes(&writer->cut);
         if (trains && !writer->tries_all)
             status = fp_auto_train(&rows, &writer->settings, writer->column_bytes,
                                    &writer->regimes.present.model, error);

@@ -29,7 +29,8 @@ def marker(shape, x, y, fill, title="", ours=False):
     outline.
     """
     r = 6.5 if ours else 4.5
-    outline = ' stroke="#000" stroke-width="1.5"' if ours else ""
+    is_cross = shape % 6 == 5  # its lines are a stroke already, and have no inside
+    outline = ' stroke="#000" stroke-width="1.5"' if ours and not is_cross else ""
     shapes = [
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}"',
         f'<rect x="{x - r:.1f}" y="{y - r:.1f}" width="{2 * r}" height="{2 * r}"',

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import xml.dom.minidom
+import xml.parsers.expat
 
 ROOT = os.path.abspath(sys.argv[1])
 sys.dont_write_bytecode = True
@@ -205,6 +206,19 @@ def test_store(folder):
         check(True, "")
 
 
+def test_markers():
+    """Every shape of a mark is XML, larger ones with an outline too."""
+    for shape in range(6):
+        for ours in (False, True):
+            mark = svg.marker(shape, 10, 20, "#123456", "a < b", ours)
+            try:
+                xml.dom.minidom.parseString(mark)
+                good = True
+            except xml.parsers.expat.ExpatError:
+                good = False
+            check(good, f"mark {shape} is XML: {mark}")
+
+
 def test_parts():
     check([names.title_of(codec) for codec in ("onpair:13:8", "onpair:15:16", "onpair:12:64", "stored")] == ["OnPair-13, 8 B", "OnPair-15", "OnPair-12, 64 B", "stored"], "whatever auto chooses has a title")
     check(choose.envelope([(1, 100), (2, 50), (3, 60), (4, 10), (2.5, 60)]) == [(1, 100), (3, 60), (4, 10)], "the envelope drops what others beat")
@@ -249,6 +263,7 @@ with tempfile.TemporaryDirectory() as scratch:
     test_nothing_measured(scratch)
     test_store(scratch)
 test_parts()
+test_markers()
 test_counters()
 print(f"{passed} passed, {failed} failed")
 sys.exit(1 if failed or not passed else 0)

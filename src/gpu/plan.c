@@ -40,13 +40,6 @@ fp_block fp_plan_block(const fp_kernel *kernel, const fastpair_gpu_info *gpu,
     return block;
 }
 
-/* Whether a kernel can decode what the shape tells, given enough shared memory. */
-static int suits(const fp_kernel *kernel, const fp_shape *shape) {
-    if (shape->code_bits != kernel->code_bits || shape->max_length > kernel->max_token) return 0;
-    if (kernel->max_token > 16) return kernel->home == FP_GPU_FAR || shape->ascends;
-    return shape->in_classes && (kernel->home != FP_GPU_HOT || shape->hot_slots);
-}
-
 /* Bytes of a warp's output buffer. Tokens in pieces go in rounds, so the buffer need not hold the
  * largest batch: a little more than most have is best (docs/lab/gpu-tried.md). No round has more
  * bytes than the pieces of a list. */
@@ -64,7 +57,8 @@ static fp_plan plan_assembled(uint32_t number, const fp_shape *shape,
                               const fastpair_gpu_info *gpu) {
     const fp_kernel *kernel = &fp_kernel_table()[number];
     fp_plan plan = {.kernel = number};
-    if (!suits(kernel, shape) || !shape->largest_batch[kernel->codes_per_lane]) return plan;
+    if (!fp_shape_suits(shape, kernel) || !shape->largest_batch[kernel->codes_per_lane])
+        return plan;
     const uint32_t *eights = shape->first_above_eights, part = fp_resident_part(kernel->max_token);
     uint32_t first_above[3] = {shape->first_above_4, 0, 0};
     for (uint32_t i = 0; i < 3 && part >= 8; i++)

@@ -44,15 +44,21 @@ static uint64_t largest_in_chunk(const fp_shape_chunk *of, uint32_t codes, int u
     return largest_by_sidecar(of, touched);
 }
 
-/* For every K that the kernel table has for codes of this width. A chunk's sidecar is gone through
- * for all K before the next chunk's, while it is in a cache. */
+int fp_shape_suits(const fp_shape *shape, const fp_kernel *kernel) {
+    if (shape->code_bits != kernel->code_bits || shape->max_length > kernel->max_token) return 0;
+    if (kernel->max_token > 16) return kernel->home == FP_GPU_FAR || shape->ascends;
+    return shape->in_classes && (kernel->home != FP_GPU_HOT || shape->hot_slots);
+}
+
+/* For every K of a kernel that suits: sidecars are large, so they are not asked in vain. A chunk's
+ * sidecar is gone through for all K before the next chunk's, while it is in a cache. */
 static void find_largest_batches(const fp_shape_chunk *chunks, const uint32_t *listed,
                                  uint64_t count, int use_sidecar, fp_shape *shape) {
     uint32_t wanted[FP_MOST_LANE_CODES], wanted_count = 0;
     for (uint32_t i = FP_STAGED_KERNELS; i < FP_KERNELS; i++) {
         const fp_kernel *kernel = &fp_kernel_table()[i];
         uint32_t lane_codes = kernel->codes_per_lane;
-        if (kernel->code_bits != shape->code_bits || shape->largest_batch[lane_codes]) continue;
+        if (!fp_shape_suits(shape, kernel) || shape->largest_batch[lane_codes]) continue;
         shape->largest_batch[lane_codes] = 1;
         wanted[wanted_count++] = lane_codes;
     }

@@ -34,7 +34,7 @@ typedef struct fp_shape {
      * none. Only if codes are in classes or ascend. */
     uint32_t first_above_4, first_above_eights[8];
     /* Upper bound on the decoded bytes of any aligned run of 32 * K codes, by K; 0 for K that no
-     * assembled kernel for this code width has. */
+     * assembled kernel that suits has. */
     uint32_t largest_batch[FP_MOST_LANE_CODES + 1];
 } fp_shape;
 
@@ -42,6 +42,9 @@ typedef struct fp_shape {
  * come from sidecars; else from headers alone. */
 fp_shape fp_shape_make(const fp_dict *dict, const fp_shape_chunk *chunks, const uint32_t *listed,
                        uint64_t count, int use_sidecar);
+
+/* Whether an assembled kernel can decode such chunks, given enough shared memory. */
+int fp_shape_suits(const fp_shape *shape, const fp_kernel *kernel);
 
 /* Whether the kernel's batches are whole batches of every chunk. */
 int fp_shape_serves(const fp_shape *shape, const fp_kernel *kernel);

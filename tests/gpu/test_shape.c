@@ -50,11 +50,17 @@ static fp_shape shape_of(const fastpair_column *column, int use_sidecar) {
     return fp_shape_make(&column->dictionaries[0].dict, chunks, listed, count, use_sidecar);
 }
 
-static int has_kernel(uint32_t bits, uint32_t lane_codes) {
-    for (uint32_t i = FP_STAGED_KERNELS; i < FP_KERNELS; i++)
-        if (fp_kernel_table()[i].code_bits == bits &&
-            fp_kernel_table()[i].codes_per_lane == lane_codes)
-            return 1;
+/* Whether some kernel with so many codes per lane could decode such a column. */
+static int has_kernel(const fp_shape *shape, uint32_t bits, uint32_t lane_codes) {
+    for (uint32_t i = FP_STAGED_KERNELS; i < FP_KERNELS; i++) {
+        const fp_kernel *kernel = &fp_kernel_table()[i];
+        int wants_order = kernel->max_token <= 16 ? shape->in_classes : shape->ascends;
+        if (kernel->code_bits != bits || kernel->codes_per_lane != lane_codes ||
+            kernel->max_token < shape->max_length)
+            continue;
+        if (kernel->home == FP_GPU_FAR && kernel->max_token == 64) return 1;
+        if (wants_order && (kernel->home != FP_GPU_HOT || shape->hot_slots)) return 1;
+    }
     return 0;
 }
 
@@ -65,7 +71,7 @@ static void check_bounds(const fastpair_column *column, uint32_t bits, uint32_t 
         fp_shape shape = shape_of(column, use_sidecar);
         for (uint32_t k = 1; k <= FP_MOST_LANE_CODES; k++) {
             uint32_t truth = largest_run(column, 32 * k), bound = shape.largest_batch[k];
-            CHECK_EQ(bound != 0, has_kernel(bits, k));
+            CHECK_EQ(bound != 0, has_kernel(&shape, bits, k));
             if (!bound) continue;
             CHECK(bound >= truth && bound <= 32 * k * shape.max_length);
             if ((use_sidecar && 32 * k % batch == 0) || 32 * k == batch) CHECK_EQ(bound, truth);

@@ -110,8 +110,17 @@ static inline uint32_t fp_resident_pieces(const fp_resident_tokens *tokens, uint
 static inline void fp_resident_parts(const fp_resident_tokens *tokens, uint32_t number,
                                      uint32_t bytes, uint32_t from, uint32_t end, uint8_t *to) {
     const uint8_t *cell = tokens->cells + (size_t)from * tokens->stride + (size_t)number * bytes;
-    for (uint32_t code = from; code < end; code++, cell += tokens->stride, to += bytes)
-        memcpy(to, cell, bytes);
+    const uint32_t stride = tokens->stride;
+    if (stride == bytes) {
+        memcpy(to, cell, (size_t)(end - from) * bytes);
+        return;
+    }
+    /* With a constant size a copy is one instruction, and there are up to 65,536 of them. */
+    for (uint32_t code = from; code < end; code++, cell += stride, to += bytes) switch (bytes) {
+        case 4: memcpy(to, cell, 4); break;
+        case 8: memcpy(to, cell, 8); break;
+        default: memcpy(to, cell, 16); break;
+        }
 }
 
 /* Fills shape->bytes bytes. */
