@@ -63,44 +63,67 @@ static fastpair_status parse_all(fp_flight *flight, const fastpair_dictionary *m
     return fp_flight_parse(flight, flight->count, model, settings, error);
 }
 
-/* Trains the codec of settings->choice on the drafts' rows, prunes, and measures what the goal
- * counts. */
-static fastpair_status try_codec(fp_flight *flight, fp_settings *settings,
-                                 fastpair_dictionary **model, double *cost, fastpair_error *error) {
+/* With fewer tokens than this in 12-bit codes there is nothing for wider ones to hold, and no time is
+ * wasted on them, unless every byte counts. */
+#define MANY_TOKENS 3072u
+
+/* What came of a codec. */
+typedef struct trial {
+    fastpair_dictionary *model; /* NULL: it failed */
+    uint32_t tokens;            /* before pruning */
+    double cost;                /* what the goal counts */
+} trial;
+
+/* Trains the codec of settings->choice on the drafts' rows, prunes, and measures. */
+static fastpair_status try_codec(fp_flight *flight, fp_settings *settings, trial *result,
+                                 fastpair_error *error) {
     const double worth = settings->goal == FASTPAIR_GOAL_RATIO ? 1 : FP_BALANCED_SIZE;
     fastpair_rows rows = fp_flight_rows(flight, 0, flight->count);
     fp_estimate measured = {0};
-    fastpair_status status = fp_auto_train(&rows, settings, 0, model, error);
-    if (!status) status = parse_all(flight, *model, settings, error);
+    fastpair_dictionary *model;
+    *result = (trial){.model = NULL};
+    fastpair_status status = fp_auto_train(&rows, settings, 0, &model, error);
+    if (status) return status;
+    result->tokens = model->tokens.count;
+    status = parse_all(flight, model, settings, error);
     if (!status)
-        status = fp_prune_small(*model, flight->drafts, flight->count, worth, settings, error);
-    if (!status) status = measure_file(flight, *model, settings, &measured, error);
-    if (!status) *cost = fp_estimate_cost(settings->goal, settings->choice, &measured);
-    return status;
+        status = fp_prune_small(model, flight->drafts, flight->count, worth, settings, error);
+    if (!status) status = measure_file(flight, model, settings, &measured, error);
+    if (status) {
+        fp_model_close(model);
+        return status;
+    }
+    result->model = model;
+    result->cost = fp_estimate_cost(settings->goal, settings->choice, &measured);
+    return FASTPAIR_OK;
 }
 
 fastpair_status fp_writer_try_all(fastpair_writer *writer, fastpair_error *error) {
     fp_flight *flight = &writer->flight;
     fp_settings settings = writer->settings;
-    fastpair_dictionary *best = NULL, *model = NULL;
-    double least = 0;
+    trial best = {.model = NULL};
+    uint32_t narrow_tokens = 0;
     fastpair_status status = FASTPAIR_OK;
     for (uint32_t i = 0; i < FP_CANDIDATES && !status; i++) {
-        double cost = 0;
-        if (!(fp_auto_candidates[i].goals >> settings.goal & 1)) continue;
-        settings.choice = fp_auto_candidates[i].choice;
-        status = try_codec(flight, &settings, &model, &cost, error);
-        if (!status && (!best || cost < least)) {
-            fastpair_dictionary *worse = best;
-            least = cost;
-            best = model;
-            model = worse;
+        const fp_candidate *candidate = &fp_auto_candidates[i];
+        if (!(candidate->goals >> settings.goal & 1)) continue;
+        if (settings.goal != FASTPAIR_GOAL_RATIO && candidate->choice.code_bits > 12 &&
+            narrow_tokens < MANY_TOKENS)
+            continue;
+        trial now;
+        settings.choice = candidate->choice;
+        status = try_codec(flight, &settings, &now, error);
+        if (candidate->choice.code_bits == 12 && now.tokens > narrow_tokens)
+            narrow_tokens = now.tokens;
+        if (!status && (!best.model || now.cost < best.cost)) {
+            fp_model_close(best.model);
+            best = now;
+        } else {
+            fp_model_close(now.model);
         }
-        fp_model_close(model);
-        model = NULL;
     }
-    if (!status) status = parse_all(flight, best, &settings, error);
-    writer->regimes.present.model = best;
-    if (best) writer->settings.choice = best->choice;
+    if (!status) status = parse_all(flight, best.model, &settings, error);
+    writer->regimes.present.model = best.model;
+    if (best.model) writer->settings.choice = best.model->choice;
     return status;
 }

@@ -19,6 +19,7 @@ static fastpair_compress_options compress_options(counting *c, fastpair_codec co
     fastpair_compress_options o = {.struct_size = sizeof o, .codec = codec, .code_bits = bits};
     o.allocator = counting_hooks(c);
     o.chunk_bytes = 3000;
+    o.level = 1; /* of fewer rounds, all of which allocate alike */
     return o;
 }
 
@@ -42,6 +43,14 @@ static fastpair_status compress_with(fastpair_compress_options *options, fastpai
 
 static fastpair_status task_onpair(counting *c, fastpair_error *error) {
     fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 12);
+    return compress_with(&o, error);
+}
+
+/* Long tokens, and the parse into the fewest codes. */
+static fastpair_status task_long_tokens(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 12);
+    o.max_token = 64;
+    o.level = 7;
     return compress_with(&o, error);
 }
 
@@ -258,6 +267,7 @@ static const struct {
     task_function run;
 } tasks[] = {
     {"compress onpair 12", task_onpair},
+    {"compress long tokens, fewest codes", task_long_tokens},
     {"compress onpair 16, hot part", task_onpair16_hot},
     {"compress fsst12", task_fsst},
     {"compress auto", task_auto},
