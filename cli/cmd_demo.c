@@ -44,14 +44,14 @@ static int run_codecs(const cli_options *options, const fastpair_rows *rows) {
     else
         printf("decoding on the CPU (%s, %u thread%s): %s\n", cli_cpu_name(), settings.threads,
                settings.threads == 1 ? "" : "s", why.message);
-    printf("\ncodec         rows       bytes  compressed   ratio  encode MB/s  decode GB/s  "
+    printf("\ncodec           rows       bytes  compressed   ratio  encode MB/s  decode GB/s  "
            "verified\n");
     int worst = CLI_OK;
     for (int i = 0; cli_preset(i, &settings); i++) {
         cli_measurement result;
         int code = cli_measure(options, "the demo column", rows, &settings, DEMO_SECONDS, &result);
         if (code == CLI_OK) {
-            printf("%-10s %7" PRIu64 "  %10" PRIu64 "  %10" PRIu64 "  %6.3f  %11.0f  %11.2f  %s\n",
+            printf("%-12s %7" PRIu64 "  %10" PRIu64 "  %10" PRIu64 "  %6.3f  %11.0f  %11.2f  %s\n",
                    result.figures.codec, result.info.rows, result.info.decoded_bytes,
                    result.info.compressed_bytes, result.figures.ratio, result.encode_mb_s,
                    result.gpu.gpu[0] ? result.gpu.decode_gb_s : result.decode_mb_s / 1000,

@@ -51,7 +51,8 @@ typedef struct fastpair_expert_options {
     /* sizeof(fastpair_expert_options). */
     size_t struct_size;
     /* The most bytes that training looks at. 0: 1 MiB for fsst12; for onpair 4 MiB up to 12 bits,
-     * then 6, 10, 16 and 24 MiB for 13 to 16 bits. */
+     * then 6, 12, 16 and 24 MiB for 13 to 16 bits; twice that from level 5 on, a quarter at level 2,
+     * and 768 KiB at level 1. */
     uint64_t sample_bytes;
     /* Decides which bytes training looks at; any value. */
     uint64_t seed;

@@ -60,7 +60,7 @@ void fp_chunk_write_header(const fp_chunk *chunk, uint8_t *header) {
     fp_store32(header + AT_BATCH, chunk->batch_codes);
     fp_store32(header + AT_GROUP, chunk->group_batches);
     fp_store32(header + AT_LARGEST, chunk->largest_batch);
-    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++)
+    for (uint32_t i = 0; i < FP_LENGTH_BANDS; i++)
         fp_store64(header + AT_BY_LENGTH + i * 8, chunk->by_length[i]);
     for (int i = 0; i < FP_SECTIONS; i++) {
         uint8_t *entry = header + AT_SECTIONS + i * SECTION_ENTRY;
@@ -109,7 +109,7 @@ static const char *stored_fault(const fp_chunk *chunk, uint32_t *where) {
     FAULT(AT_CODES, chunk->codes, "a stored chunk has codes");
     FAULT(AT_BATCH, chunk->batch_codes || chunk->group_batches || chunk->largest_batch,
           "a stored chunk has batches");
-    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++)
+    for (uint32_t i = 0; i < FP_LENGTH_BANDS; i++)
         FAULT(AT_BY_LENGTH + i * 8, chunk->by_length[i], "a stored chunk counts token lengths");
     return NULL;
 }
@@ -125,14 +125,14 @@ static const char *coded_fault(const fp_chunk *chunk, uint64_t dictionaries, uin
     FAULT(AT_GROUP, !group || (group & (group - 1)) || group > FP_MAX_GROUP / chunk->batch_codes,
           "the batches of a group are no power of two or have more than 4096 codes");
     uint64_t codes = 0, least = 0, most = 0;
-    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++) {
+    for (uint32_t i = 0; i < FP_LENGTH_BANDS; i++) {
         /* Every token has a byte, so no count passes the decoded size, which is below 2^32: the
          * sums fit. */
         FAULT(AT_BY_LENGTH + i * 8, chunk->by_length[i] > chunk->decoded_bytes,
               "there are more codes of a length than decoded bytes");
         codes += chunk->by_length[i];
-        least += chunk->by_length[i] * fp_class_least(i);
-        most += chunk->by_length[i] * fp_class_most(i);
+        least += chunk->by_length[i] * fp_band_least(i);
+        most += chunk->by_length[i] * fp_band_most(i);
     }
     FAULT(AT_CODES, chunk->codes < 1, "a coded chunk has no codes");
     FAULT(AT_CODES, codes != chunk->codes, "the codes by length do not add up to the codes");
@@ -200,7 +200,7 @@ fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position,
                         .batch_codes = fp_load32(header + AT_BATCH),
                         .group_batches = fp_load32(header + AT_GROUP),
                         .largest_batch = fp_load32(header + AT_LARGEST)};
-    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++)
+    for (uint32_t i = 0; i < FP_LENGTH_BANDS; i++)
         chunk->by_length[i] = fp_load64(header + AT_BY_LENGTH + i * 8);
     for (int i = 0; i < FP_SECTIONS; i++) {
         const uint8_t *entry = header + AT_SECTIONS + i * SECTION_ENTRY;

@@ -12,33 +12,29 @@ typedef struct fp_section {
     uint64_t checksum;
 } fp_section;
 
-/* A header counts codes by token length: lengths of 1..8 bytes each for itself, then 9..12, 13..16,
+/* A header counts codes by *bands* of token lengths: 1..8 bytes each for itself, then 9..12, 13..16,
  * and eights up to 64. */
-#define FP_LENGTH_CLASSES 16
+#define FP_LENGTH_BANDS 16
 
-/* The class, 0 .. FP_LENGTH_CLASSES - 1, of a length of 1..64. */
-static inline uint32_t fp_length_class(uint32_t length) {
+/* The band, 0 .. FP_LENGTH_BANDS - 1, of a length of 1..64. */
+static inline uint32_t fp_length_band(uint32_t length) {
     return length <= 8 ? length - 1 : length <= 16 ? (length - 1) / 4 + 6 : (length - 1) / 8 + 8;
 }
 
-/* The shortest and the longest length of a class. */
-static inline uint32_t fp_class_least(uint32_t class_number) {
-    return class_number < 8    ? class_number + 1
-           : class_number < 10 ? 4 * (class_number - 6) + 1
-                               : 8 * (class_number - 8) + 1;
+/* The shortest and the longest length of a band. */
+static inline uint32_t fp_band_least(uint32_t band) {
+    return band < 8 ? band + 1 : band < 10 ? 4 * (band - 6) + 1 : 8 * (band - 8) + 1;
 }
-static inline uint32_t fp_class_most(uint32_t class_number) {
-    return class_number < 8    ? class_number + 1
-           : class_number < 10 ? 4 * (class_number - 5)
-                               : 8 * (class_number - 7);
+static inline uint32_t fp_band_most(uint32_t band) {
+    return band < 8 ? band + 1 : band < 10 ? 4 * (band - 5) : 8 * (band - 7);
 }
 
-/* Counts by class, from counts by length 1..64. */
-static inline void fp_count_classes(const uint64_t by_length[FP_MAX_TOKEN + 1],
-                                    uint64_t by_class[FP_LENGTH_CLASSES]) {
-    memset(by_class, 0, FP_LENGTH_CLASSES * sizeof *by_class);
+/* Counts by band, from counts by length 1..64. */
+static inline void fp_count_bands(const uint64_t by_length[FP_MAX_TOKEN + 1],
+                                  uint64_t by_band[FP_LENGTH_BANDS]) {
+    memset(by_band, 0, FP_LENGTH_BANDS * sizeof *by_band);
     for (uint32_t length = 1; length <= FP_MAX_TOKEN; length++)
-        by_class[fp_length_class(length)] += by_length[length];
+        by_band[fp_length_band(length)] += by_length[length];
 }
 
 enum { FP_SECTION_CODES, FP_SECTION_SIDECAR, FP_SECTION_LENGTHS, FP_SECTION_VALIDITY, FP_SECTIONS };
@@ -56,7 +52,7 @@ typedef struct fp_chunk {
     uint32_t batch_codes;
     uint32_t group_batches;
     uint32_t largest_batch;
-    uint64_t by_length[FP_LENGTH_CLASSES]; /* codes, by the class of their token's length */
+    uint64_t by_length[FP_LENGTH_BANDS]; /* codes, by the band of their token's length */
     fp_section sections[FP_SECTIONS];
 } fp_chunk;
 

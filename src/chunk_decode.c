@@ -80,8 +80,8 @@ static fastpair_status sidecar_fault(const fp_chunk_view *view, fastpair_error *
 static uint32_t rarely_above(const fp_chunk *chunk) {
     uint64_t longer = 0;
     uint32_t bytes = FP_MAX_TOKEN;
-    for (uint32_t i = FP_LENGTH_CLASSES; bytes > 16 && i-- > 0;) {
-        if (fp_class_most(i) == bytes / 2) bytes /= 2;
+    for (uint32_t i = FP_LENGTH_BANDS; bytes > 16 && i-- > 0;) {
+        if (fp_band_most(i) == bytes / 2) bytes /= 2;
         longer += chunk->by_length[i];
         if (longer * RARE > chunk->codes) break;
     }

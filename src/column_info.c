@@ -108,7 +108,7 @@ static void add_chunk(const fp_chunk *chunk, fastpair_column_info *all) {
     all->stored_chunks += !chunk->coded;
     if (chunk->coded) all->coded_bytes += chunk->decoded_bytes;
     if (chunk->largest_batch > all->largest_batch) all->largest_batch = chunk->largest_batch;
-    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++) all->codes_by_length[i] += chunk->by_length[i];
+    for (uint32_t i = 0; i < FP_LENGTH_BANDS; i++) all->codes_by_length[i] += chunk->by_length[i];
     all->code_bytes += chunk->sections[FP_SECTION_CODES].size;
     all->sidecar_bytes += chunk->sections[FP_SECTION_SIDECAR].size;
     all->length_bytes += chunk->sections[FP_SECTION_LENGTHS].size;

@@ -4,7 +4,8 @@
 #include "estimate.h"
 
 /* Picoseconds per code, and per byte of its token, of the kernels that the library chooses on an
- * H200; the first line that a codec fits counts. Lines were fitted to docs/results. */
+ * H200; the first line that a codec fits counts. Lines were fitted to docs/results, but
+ * the last to one file (docs/lab/training.md). */
 typedef struct kernel_time {
     uint32_t max_token, code_bits; /* at most */
     double per_code, per_byte;

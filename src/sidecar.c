@@ -29,5 +29,5 @@ void fp_sidecar_write(const uint16_t *codes, const uint8_t *lengths_of_code, uin
         position += bytes;
     }
     chunk->largest_batch = largest;
-    fp_count_classes(by_length, chunk->by_length);
+    fp_count_bands(by_length, chunk->by_length);
 }

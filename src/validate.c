@@ -123,11 +123,11 @@ static fastpair_status check_codes(const fp_chunk_view *view, fastpair_error *er
         position += bytes;
         if (bytes > largest) largest = bytes;
     }
-    uint64_t by_class[FP_LENGTH_CLASSES];
+    uint64_t by_band[FP_LENGTH_BANDS];
     for (uint32_t i = 1; i <= FP_MAX_TOKEN; i++)
         by_length[0][i] += by_length[1][i] + by_length[2][i] + by_length[3][i];
-    fp_count_classes(by_length[0], by_class);
-    if (memcmp(by_class, chunk->by_length, sizeof by_class) != 0)
+    fp_count_bands(by_length[0], by_band);
+    if (memcmp(by_band, chunk->by_length, sizeof by_band) != 0)
         return fp_chunk_fault(view, FP_SECTION_CODES, 0, "the header counts other token lengths",
                               error);
     if (position != chunk->decoded_bytes)

@@ -18,19 +18,10 @@ import xml.parsers.expat
 
 ROOT = os.path.abspath(sys.argv[1])
 sys.dont_write_bytecode = True
+from checks import check, done  # noqa: E402
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 from evaluation import agreement, choose, names, paper, quotes, store, svg  # noqa: E402
 
-passed = failed = 0
-
-
-def check(condition, what):
-    global passed, failed
-    if condition:
-        passed += 1
-    else:
-        failed += 1
-        print(f"failed: {what}", file=sys.stderr)
 
 
 def rate_line(column, codec, kernel, gb_s, study="rates", positions="stored", verified=True, **more):
@@ -265,5 +256,4 @@ with tempfile.TemporaryDirectory() as scratch:
 test_parts()
 test_markers()
 test_counters()
-print(f"{passed} passed, {failed} failed")
-sys.exit(1 if failed or not passed else 0)
+done()

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""Tests bench/run without a GPU, with made-up programs in place of the measuring ones: files of every codec have names without colons; results of auto carry what it chose; every column is measured from
-host memory; what a kernel cannot decode is no failure; a run that the time limit ends makes a report, and goes on where it was. Then bench/publish with one run and with two, in a copy of what it needs.
+"""Tests bench/run without a GPU, with made-up programs in place of the measuring ones: files of
+every codec have names without colons; results of auto carry what it chose; every column is measured
+from host memory; what a kernel cannot decode is no failure; a run that the time limit ends makes a
+report, and goes on where it was. Then bench/publish with one run and with two, in a copy of what it
+needs.
 
     tests/test_run.py REPOSITORY
 """
@@ -14,9 +17,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+from checks import check, done  # noqa: E402
+
 ROOT = os.path.abspath(sys.argv[1])
 COLUMNS = ["logs", "urls", "words"]
-passed = failed = 0
 
 # A program of each name; what it prints depends on the files named, as the real one's output does.
 PROGRAM = '''#!{python}
@@ -72,15 +77,6 @@ elif name == "fastpair-peers":
         if os.path.exists({slow!r}) and "urls" in files[0]:
             time.sleep(60)  # ended by the time limit, after the first codec
 '''
-
-
-def check(condition, what):
-    global passed, failed
-    if condition:
-        passed += 1
-    else:
-        failed += 1
-        print(f"failed: {what}", file=sys.stderr)
 
 
 class Place:
@@ -190,5 +186,4 @@ with tempfile.TemporaryDirectory() as scratch:
     results_of_run = test_whole_run(os.path.join(scratch, "whole"))
     test_time_limit(os.path.join(scratch, "limited"))
     test_publish(os.path.join(scratch, "published"), results_of_run)
-print(f"{passed} passed, {failed} failed")
-sys.exit(1 if failed or not passed else 0)
+done()

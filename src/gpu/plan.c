@@ -14,11 +14,11 @@ static uint32_t fewest_warps(const fp_kernel *kernel) {
     return kernel->home == FP_GPU_HOT && kernel->codes_per_lane >= 15 ? 6 : 8;
 }
 
-/* Nearly all tokens have one length, as far as the classes of lengths tell. Then lanes with an even
+/* Nearly all tokens have one length, as far as the bands of lengths tell. Then lanes with an even
  * number of codes begin at the same place of the banks of shared memory, again and again. */
 static int has_one_length(const fp_shape *shape) {
     uint64_t codes = fp_shape_codes(shape);
-    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++)
+    for (uint32_t i = 0; i < FP_LENGTH_BANDS; i++)
         if (shape->codes_by_length[i] * 100 > codes * 95) return 1;
     return 0;
 }

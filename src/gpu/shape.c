@@ -81,8 +81,8 @@ fp_shape fp_shape_make(const fp_dict *dict, const fp_shape_chunk *chunks, const 
         const fp_chunk *chunk = chunks[listed[i]].chunk;
         shape.batch_sizes |= 1u << (chunk->batch_codes / 32 - 1);
         shape.decoded_bytes += chunk->decoded_bytes;
-        for (uint32_t class = 0; class < FP_LENGTH_CLASSES; class ++)
-            shape.codes_by_length[class] += chunk->by_length[class];
+        for (uint32_t band = 0; band < FP_LENGTH_BANDS; band++)
+            shape.codes_by_length[band] += chunk->by_length[band];
     }
     uint32_t class_shift = FP_GPU_CLASS_SHIFT(dict->code_bits);
     shape.in_classes = dict->order == 1 && dict->class_shift >= class_shift;
@@ -101,7 +101,7 @@ int fp_shape_serves(const fp_shape *shape, const fp_kernel *kernel) {
 
 uint64_t fp_shape_codes(const fp_shape *shape) {
     uint64_t codes = 0;
-    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++) codes += shape->codes_by_length[i];
+    for (uint32_t i = 0; i < FP_LENGTH_BANDS; i++) codes += shape->codes_by_length[i];
     return codes;
 }
 
@@ -112,7 +112,7 @@ uint32_t fp_shape_mean_token(const fp_shape *shape) {
 
 uint32_t fp_shape_long_share(const fp_shape *shape) {
     uint64_t codes = fp_shape_codes(shape), longer = 0;
-    for (uint32_t i = fp_length_class(9); i < FP_LENGTH_CLASSES; i++)
+    for (uint32_t i = fp_length_band(9); i < FP_LENGTH_BANDS; i++)
         longer += shape->codes_by_length[i];
     return codes ? (uint32_t)(longer * 100 / codes) : 0;
 }

@@ -17,8 +17,8 @@ typedef struct fp_shape_chunk {
 
 /* All of it stands in headers of chunks and dictionaries and in sidecars. */
 typedef struct fp_shape {
-    /* Codes by the class of their token's length, fp_length_class. */
-    uint64_t codes_by_length[FP_LENGTH_CLASSES];
+    /* Codes by the band of their token's length, fp_length_band. */
+    uint64_t codes_by_length[FP_LENGTH_BANDS];
     uint64_t decoded_bytes;
     uint32_t code_bits;
     /* Of any token. */

@@ -40,7 +40,7 @@ int fp_staged_suits(uint32_t kernel, const fp_shape *shape, const fastpair_gpu_i
 
 int fp_paper_reads_whole_cells(const fp_shape *shape) {
     uint64_t longer = 0;
-    for (uint32_t i = fp_length_class(9); i < FP_LENGTH_CLASSES; i++)
+    for (uint32_t i = fp_length_band(9); i < FP_LENGTH_BANDS; i++)
         longer += shape->codes_by_length[i];
     return longer * 10 > fp_shape_codes(shape) * 6;
 }

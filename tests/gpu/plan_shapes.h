@@ -27,8 +27,8 @@ static inline fp_shape in_classes(const class_shape *of) {
     for (uint32_t i = 2; i < 8; i++) shape.first_above_eights[i] = slots;
     /* Two lengths beside the mean, in different classes, so that there is no single one. */
     uint32_t apart = of->mean > 8 ? 3 : 1;
-    shape.codes_by_length[fp_length_class(of->mean - apart)] = 500000;
-    shape.codes_by_length[fp_length_class(of->mean + apart)] = 500000;
+    shape.codes_by_length[fp_length_band(of->mean - apart)] = 500000;
+    shape.codes_by_length[fp_length_band(of->mean + apart)] = 500000;
     for (uint32_t k = 1; k <= FP_MOST_LANE_CODES; k++) shape.largest_batch[k] = of->largest * k / 8;
     return shape;
 }

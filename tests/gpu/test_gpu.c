@@ -50,7 +50,7 @@ static int has_tokens_above(uint32_t length, const sample *samples, uint64_t cou
     for (uint64_t c = 0; c < count; c++) {
         fastpair_column_info info = {.struct_size = sizeof info};
         fastpair_column_get_info(samples[c].column, &info, NULL);
-        for (uint32_t i = fp_length_class(length + 1); i < FP_LENGTH_CLASSES; i++)
+        for (uint32_t i = fp_length_band(length + 1); i < FP_LENGTH_BANDS; i++)
             longer += info.codes_by_length[i];
     }
     return longer > 0;

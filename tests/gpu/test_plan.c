@@ -44,9 +44,9 @@ static void test_token_lengths(void) {
     /* Short tokens and few long ones: the kernel that has long ones apart. */
     fp_shape words = in_classes(&(class_shape){12, 16, 2500, 400, 4, 1600});
     CHECK(is_for(choose(H100, &words), &words, FP_GPU_RARE));
-    words.codes_by_length[fp_length_class(16)] = 100000;
+    words.codes_by_length[fp_length_band(16)] = 100000;
     CHECK(is_for(choose(H100, &words), &words, FP_GPU_RARE));
-    words.codes_by_length[fp_length_class(16)] = 300000;
+    words.codes_by_length[fp_length_band(16)] = 300000;
     CHECK(is_for(choose(H100, &words), &words, FP_GPU_SPLIT));
     /* Few codes: tokens of up to 8 bytes in cells of as many. */
     for (uint32_t bits = 1; bits <= 8; bits++)
@@ -93,7 +93,7 @@ static void test_large_dictionaries(void) {
     /* A large hot part and large batches: seven warps are enough. */
     fp_shape rows = in_classes(&(class_shape){16, 16, 45000, 45000, 14, 4096});
     memset(rows.codes_by_length, 0, sizeof rows.codes_by_length);
-    rows.codes_by_length[fp_length_class(16)] = 1000000;
+    rows.codes_by_length[fp_length_band(16)] = 1000000;
     rows.batch_sizes = batch_size_bit(480);
     rows.hot_slots = 10240, rows.first_above_4 = rows.first_above_eights[1] = 0;
     CHECK(is_for(choose(H100, &rows), &rows, FP_GPU_HOT));
@@ -216,7 +216,7 @@ static void test_rounds(void) {
     for (uint32_t mean = 1; mean <= 64; mean++) {
         fp_shape shape = ascending(12, 64, 40);
         memset(shape.codes_by_length, 0, sizeof shape.codes_by_length);
-        shape.codes_by_length[fp_length_class(mean)] = 1000000;
+        shape.codes_by_length[fp_length_band(mean)] = 1000000;
         shape.decoded_bytes = 1000000ull * mean;
         shape.ascends = 0;
         uint32_t staging = plan_on(H100, &shape).staging, most = FP_GPU_LISTED * FP_GPU_PIECE;

@@ -83,7 +83,7 @@ static void check_bounds(const fastpair_column *column, uint32_t bits, uint32_t 
 static void check_counts(const fastpair_column *column, uint32_t bits, uint32_t batch) {
     const fp_dict *dict = &column->dictionaries[0].dict;
     fp_shape shape = shape_of(column, 1);
-    uint64_t by_length[FP_LENGTH_CLASSES] = {0}, codes = 0, bytes = 0, longer = 0;
+    uint64_t by_length[FP_LENGTH_BANDS] = {0}, codes = 0, bytes = 0, longer = 0;
     uint32_t longest = 0, first_4 = dict->code_slots, eights[8];
     for (int i = 0; i < 8; i++) eights[i] = dict->code_slots;
     for (uint32_t r = dict->run_count; r-- > 0;) {
@@ -96,7 +96,7 @@ static void check_counts(const fastpair_column *column, uint32_t bits, uint32_t 
         if (!chunk_of(column, c)->coded) continue;
         uint8_t *lengths = code_lengths(column, c);
         for (uint64_t i = 0; i < chunk_of(column, c)->codes; i++) {
-            by_length[fp_length_class(lengths[i])]++, codes++;
+            by_length[fp_length_band(lengths[i])]++, codes++;
             bytes += lengths[i];
             longer += lengths[i] > 8;
         }

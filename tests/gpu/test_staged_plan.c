@@ -12,7 +12,7 @@ static fp_shape shape_with(uint64_t shorter, uint64_t longer, uint32_t bits, uin
                       .slots = 1u << bits,
                       .batch_sizes = batch_size_bit(batch)};
     shape.codes_by_length[3] = shorter;
-    shape.codes_by_length[fp_length_class(12)] = longer;
+    shape.codes_by_length[fp_length_band(12)] = longer;
     return shape;
 }
 

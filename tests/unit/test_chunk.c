@@ -35,8 +35,8 @@ static fp_chunk coded_chunk(uint32_t alignment) {
                       .largest_batch = 400};
     chunk.by_length[0] = 300;
     chunk.by_length[6] = 390;
-    chunk.by_length[fp_length_class(14)] = 6;
-    chunk.by_length[fp_length_class(60)] = 4;
+    chunk.by_length[fp_length_band(14)] = 6;
+    chunk.by_length[fp_length_band(60)] = 4;
     finish(&chunk, alignment);
     return chunk;
 }
@@ -190,14 +190,14 @@ static void lies(void) {
 
 /* Every length is in one class, whose bounds hold it; and classes follow one another. */
 static void classes(void) {
-    CHECK_EQ(fp_class_least(0), 1);
-    for (uint32_t i = 0; i < FP_LENGTH_CLASSES; i++) {
-        CHECK(fp_class_least(i) <= fp_class_most(i));
-        if (i) CHECK_EQ(fp_class_least(i), fp_class_most(i - 1) + 1);
-        for (uint32_t length = fp_class_least(i); length <= fp_class_most(i); length++)
-            CHECK_EQ(fp_length_class(length), i);
+    CHECK_EQ(fp_band_least(0), 1);
+    for (uint32_t i = 0; i < FP_LENGTH_BANDS; i++) {
+        CHECK(fp_band_least(i) <= fp_band_most(i));
+        if (i) CHECK_EQ(fp_band_least(i), fp_band_most(i - 1) + 1);
+        for (uint32_t length = fp_band_least(i); length <= fp_band_most(i); length++)
+            CHECK_EQ(fp_length_band(length), i);
     }
-    CHECK_EQ(fp_class_most(FP_LENGTH_CLASSES - 1), 64);
+    CHECK_EQ(fp_band_most(FP_LENGTH_BANDS - 1), 64);
 }
 
 /* A writer's group: as many batches as keep deltas below 2^16, and no more than 4096 codes. */
@@ -222,7 +222,7 @@ static void large_batch(void) {
                       .batch_codes = 1024,
                       .group_batches = 1,
                       .largest_batch = 16384};
-    chunk.by_length[fp_length_class(64)] = 256 - 12;
+    chunk.by_length[fp_length_band(64)] = 256 - 12;
     chunk.by_length[0] = 1024 - 256 + 12;
     finish(&chunk, 64);
     round_trip(chunk, 64);
