@@ -142,9 +142,9 @@ fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t
 
 uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary) {
     if (dictionary->decoder && dictionary->length_of_code) return 0;
-    /* A cell of 16 bytes and three lengths per code, or a place and a length, and the tokens; small
-     * tables, and those of pairs. */
-    return (19ull << dictionary->dict.code_bits) + dictionary->dict.bytes_size + (64u << 10);
+    /* A cell of 16 bytes and three lengths per code; or a place, a length and 15 bytes that pad a
+     * brick, and the tokens twice. Small tables, and those of pairs. */
+    return (20ull << dictionary->dict.code_bits) + 2 * dictionary->dict.bytes_size + (64u << 10);
 }
 
 void fp_column_dict_drop_tables(fp_column_dict *dictionary) {

@@ -32,7 +32,8 @@ typedef struct fp_column_dict {
 } fp_column_dict;
 
 /* What decoding tables may take: up to 18 bytes per code, and copies of tokens of more than 16 bytes,
- * which the file has room for itself. A file of 200 bytes can ask for 1.1 MiB of them, so a hostile file
+ * which the file has room for itself. Bricks take 16 bytes for each byte of tokens at most, because
+ * every code then has a token, so the file has room for them, too. A file of 200 bytes can ask for 1.1 MiB of them, so a hostile file
  * that holds many such dictionaries is refused. The tables of a dictionary and of all before it may
  * take 64 bytes for each byte of file up to the dictionary's end, and 2 MiB. So whoever reads front
  * to back and whoever opens the whole file refuse the same files. A dictionary that fills half of

@@ -164,28 +164,35 @@ static fastpair_status open_long(const fp_dict *dict, fastpair_cpu_level level,
                                  const fastpair_allocator *allocator, fp_decoder **decoder,
                                  fastpair_error *error) {
     uint32_t cell_bytes = fp_dict_longest(dict) <= 32 ? 32 : 64, bits = dict->code_bits;
-    uint64_t places_size = sizeof(uint32_t) << bits;
+    uint64_t places_size = sizeof(uint32_t) << bits, bricks_size = 0;
+#if defined(__x86_64__)
+    if (level >= FASTPAIR_CPU_AVX512) bricks_size = (uint64_t)fp_bricks_count(dict) * FP_BRICK;
+#endif
     /* Wherever a token begins, so many bytes are read. */
-    uint64_t size = sizeof(fp_decoder) + CACHE_LINE + places_size + dict->bytes_size + FP_MAX_TOKEN;
+    uint64_t size = sizeof(fp_decoder) + sizeof(fp_bricks) + CACHE_LINE + bricks_size +
+                    places_size + dict->bytes_size + FP_MAX_TOKEN;
     fp_decoder *made = fp_allocate(allocator, size, 1);
     if (!made) return fp_fail_memory(error, size);
-    uint8_t *space = (uint8_t *)(made + 1);
-    uint32_t *places = (uint32_t *)(space + -(uintptr_t)space % CACHE_LINE);
+    fp_bricks *bricks = (fp_bricks *)(made + 1);
+    uint8_t *cells = (uint8_t *)(bricks + 1);
+    cells += -(uintptr_t)cells % CACHE_LINE;
+    uint32_t *places = (uint32_t *)(cells + bricks_size);
     uint8_t *tokens = (uint8_t *)places + places_size;
     fill_places(dict, cell_bytes, places);
     memcpy(tokens, dict->bytes, (size_t)dict->bytes_size);
     memset(tokens + dict->bytes_size, 0, FP_MAX_TOKEN);
     *made = (fp_decoder){.loop = loop_of(level, 1),
+                         .bulk_loop = loop_of(level, 1),
+                         .rare_loop = fp_decode_rare_portable,
                          .cells = tokens,
                          .places = places,
                          .code_bits = bits,
                          .code_slots = dict->code_slots,
                          .cell_bytes = cell_bytes};
-    made->bulk_loop = made->loop;
-    made->rare_loop = fp_decode_rare_portable;
 #if defined(__x86_64__)
     if (level >= FASTPAIR_CPU_AVX2) made->rare_loop = fp_decode_rare_avx2;
     if (level >= FASTPAIR_CPU_AVX512 && cell_bytes == 64) made->bulk_loop = fp_decode_long_avx512;
+    if (bricks_size) fp_bricks_fill(dict, bricks, cells, made);
 #endif
     *decoder = made;
     return FASTPAIR_OK;
@@ -275,6 +282,7 @@ static inline __attribute__((always_inline)) void look_up_pages(uint64_t long_to
 #define ASIDE_BYTES (8u << 10)
 
 static fp_decode_loop *loop_for(const fp_decoder *decoder, const fp_code_range *codes) {
+    if (codes->bulk && decoder->bricks) return decoder->bulk_loop;
     if (decoder->rare_loop && codes->rarely_above && codes->rarely_above <= decoder->cell_bytes / 2)
         return decoder->rare_loop;
     return codes->bulk ? decoder->bulk_loop : decoder->loop;

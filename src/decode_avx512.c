@@ -6,20 +6,21 @@
  * tokens. Which bytes to keep is looked up for 64 codes at once by the codes' classes. Codes and
  * masks are prepared one block before they are needed. */
 #if defined(__x86_64__)
-#include "decode_private.h"
-#include "format.h"
+#include "decode_avx512.h"
 
-#include <immintrin.h>
 #include <string.h>
-
-#define FP_TARGET                                                                                  \
-    __attribute__((target("avx2,bmi,bmi2,popcnt,avx512f,avx512bw,avx512vl,avx512vbmi,"             \
-                          "avx512vbmi2")))
-#define FP_INLINE static inline __attribute__((always_inline)) FP_TARGET
 
 #define BLOCK        64u /* codes */
 #define BLOCK_GROUPS (BLOCK / FP_DECODE_GROUP)
 #define MOST_CLASSES sizeof(((fp_squeeze *)0)->by_class)
+
+void fp_spread_fill(uint32_t code_bits, fp_spread *tables) {
+    for (uint32_t i = 0; i < 64; i++) { /* four codes go to each eight bytes */
+        uint32_t first_bit = i / 8 * 4 * code_bits;
+        tables->places[i] = (uint8_t)(first_bit / 8 + i % 8);
+        tables->shifts[i] = (uint8_t)(first_bit % 8 + i % 8 / 2 * code_bits + i % 2 * 8);
+    }
+}
 
 void fp_squeeze_fill(uint32_t code_bits, uint32_t cell_bytes, const uint8_t *lengths,
                      fp_squeeze *tables) {
@@ -30,11 +31,7 @@ void fp_squeeze_fill(uint32_t code_bits, uint32_t cell_bytes, const uint8_t *len
         uint8_t length = lengths[class << shift];
         tables->by_class[class] = cell_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
     }
-    for (uint32_t i = 0; i < 64; i++) { /* four codes go to each eight bytes */
-        uint32_t first_bit = i / 8 * 4 * code_bits;
-        tables->places[i] = (uint8_t)(first_bit / 8 + i % 8);
-        tables->shifts[i] = (uint8_t)(first_bit % 8 + i % 8 / 2 * code_bits + i % 2 * 8);
-    }
+    fp_spread_fill(code_bits, &tables->spread);
 }
 
 /* A prepared block, for cells of 8 bytes. */
@@ -62,14 +59,9 @@ FP_INLINE uint32_t wide_of(uint32_t four) {
 }
 
 typedef struct unpacker {
-    __m512i places, shifts, code_mask;
+    spreader spread;
     __m512i by_class[MOST_CLASSES / 64];
 } unpacker;
-
-FP_INLINE __m512i unpack_half(const unpacker *tables, const uint8_t *packed) {
-    __m512i fours = _mm512_permutexvar_epi8(tables->places, _mm512_loadu_si512(packed));
-    return _mm512_and_si512(_mm512_multishift_epi64_epi8(tables->shifts, fours), tables->code_mask);
-}
 
 /* Pairs of registers that hold the table by class. */
 FP_INLINE uint32_t answers_of(uint32_t bits) {
@@ -149,7 +141,8 @@ typedef union block {
 /* Prepares one block and returns the greater of `greatest` and its codes, element by element. */
 FP_INLINE __m512i unpack(const unpacker *tables, const uint8_t *packed, uint32_t bits,
                          uint32_t cell_bytes, __m512i greatest, block *to) {
-    __m512i low = unpack_half(tables, packed), high = unpack_half(tables, packed + 4 * bits);
+    __m512i low = unpack_32(&tables->spread, packed),
+            high = unpack_32(&tables->spread, packed + 4 * bits);
     if (cell_bytes == 8)
         make_short(tables, low, high, bits, &to->of_short);
     else
@@ -179,11 +172,8 @@ FP_INLINE __m256i four_cells(const uint8_t *cells, const uint16_t *codes) {
 
 /* Stores the bytes of `joined` that `keep` has bits for; the store itself has 64 bytes. */
 FP_INLINE uint8_t *squeeze(__m512i joined, uint64_t keep, uint8_t *out) {
-    uint64_t length;
     _mm512_storeu_si512(out, _mm512_maskz_compress_epi8(keep, joined));
-    /* Compilers would load the mask twice, and clear `length` first for the sake of older CPUs. */
-    __asm__("popcntq %1, %0" : "=r"(length) : "r"(keep) : "cc");
-    return out + length;
+    return out + count_bits(keep);
 }
 
 FP_INLINE uint8_t *eight_short(const uint8_t *cells, const short_block *from, uint32_t eight,
@@ -226,20 +216,10 @@ FP_INLINE uint8_t *store_tokens(const uint8_t *cells, const block *from, uint32_
                            : four_long(cells, &from->of_long, n, bits, out);
 }
 
-/* Blocks that may be read: the second half of a block is read as 64 bytes, too. */
-FP_INLINE uint64_t readable_blocks(const fp_decode_run *run, uint32_t bits) {
-    uint64_t left = (uint64_t)(run->packed_end - run->packed), reach = 4 * bits + 64;
-    uint64_t blocks = run->groups / BLOCK_GROUPS,
-             readable = left < reach ? 0 : (left - reach) / (8 * bits) + 1;
-    return blocks < readable ? blocks : readable;
-}
-
 FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run *run,
                                   uint32_t bits, uint32_t cell_bytes) {
     const fp_squeeze *from = decoder->squeeze;
-    unpacker tables = {.places = _mm512_loadu_si512(from->places),
-                       .shifts = _mm512_loadu_si512(from->shifts),
-                       .code_mask = _mm512_set1_epi16((short)((1u << bits) - 1))};
+    unpacker tables = {.spread = load_spread(&from->spread, bits)};
     const uint32_t registers = 2 * answers_of(bits);
 #pragma GCC unroll 16
     for (uint32_t i = 0; i < registers; i++)
@@ -248,7 +228,7 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
     const uint32_t stores = BLOCK * cell_bytes / 64;
     const uint64_t ahead = run->ahead;
     fp_decode_run rest = *run; /* what is still to be decoded */
-    uint64_t left = readable_blocks(run, bits);
+    uint64_t left = readable_blocks(run, bits, BLOCK);
     __m512i greatest = _mm512_setzero_si512();
     block ready[2];
     uint8_t *out = rest.out;

@@ -40,6 +40,8 @@ FP_LOOP_INLINE void copy_token(uint8_t *out, const uint8_t *token, uint32_t cell
 FP_LOOP_INLINE uint8_t *one_long(const fp_decoder *tables, uint64_t code, uint8_t *out,
                                  const long_kind kind) {
     uint64_t place = tables->places[code], length = place & ((1u << FP_PLACE_SHIFT) - 1);
+    /* Else gcc shifts first, and needs a copy of the place for that. */
+    if (!kind.rare) __asm__("" : "+r"(length));
     const uint8_t *token = tables->cells + (place >> FP_PLACE_SHIFT);
     const uint32_t half = kind.cell_bytes / 2;
     copy_token(out, token, kind.rare ? half : kind.cell_bytes);
@@ -64,7 +66,7 @@ FP_LOOP_INLINE uint8_t *long_groups(const fp_decoder *decoder, const fp_decode_r
             const uint8_t *longest_end = out + FP_LONG_STEP * kind.cell_bytes;
 #pragma GCC unroll 4
             for (uint32_t i = 0; i < FP_LONG_STEP; i++) {
-                if (kind.cell_bytes > 32 || i % 2 == 0) fetch(out, ahead);
+                if ((kind.cell_bytes > 32 && !kind.rare) || i % 2 == 0) fetch(out, ahead);
                 out = one_long(&tables, FP_LOOP_FIELD(word, shift + i * bits) & mask, out, kind);
             }
             if (out > longest_end) return NULL;
@@ -72,7 +74,7 @@ FP_LOOP_INLINE uint8_t *long_groups(const fp_decoder *decoder, const fp_decode_r
     return out;
 }
 
-/* Widths up to 8, which only small dictionaries have: eight codes are one word. the width is no
+/* Widths up to 8, which only small dictionaries have: eight codes are one word. The width is no
  * constant. */
 FP_LOOP_INLINE uint8_t *narrow_long_groups(const fp_decoder *decoder, const fp_decode_run *run,
                                            const long_kind kind) {
@@ -88,7 +90,7 @@ FP_LOOP_INLINE uint8_t *narrow_long_groups(const fp_decoder *decoder, const fp_d
             const uint8_t *longest_end = out + FP_LONG_STEP * kind.cell_bytes;
 #pragma GCC unroll 4
             for (uint32_t i = 0; i < FP_LONG_STEP; i++, word >>= bits) {
-                if (kind.cell_bytes > 32 || i % 2 == 0) fetch(out, ahead);
+                if ((kind.cell_bytes > 32 && !kind.rare) || i % 2 == 0) fetch(out, ahead);
                 out = one_long(&tables, word & mask, out, kind);
             }
             if (out > longest_end) return NULL;

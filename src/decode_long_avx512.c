@@ -1,5 +1,6 @@
-/* decode_long_avx512.c - the decoding loop for many codes with tokens of more than 32 bytes. In and
- * out: decode_long.h. The trick: a token is one register. */
+/* decode_long_avx512.c - the decoding loop for many codes with tokens of more than 32 bytes, where
+ * decode_bricks_avx512.c cannot take them. In and out: decode_long.h. The trick: a token is one
+ * register. */
 #if defined(__x86_64__)
 #define FP_LOOP_TARGET             __attribute__((target("avx2,bmi,bmi2,avx512f,avx512bw,avx512vl")))
 #define FP_LOOP_FIELD(word, shift) ((word) >> (shift) | (word) << (-(shift)&63))

@@ -51,7 +51,8 @@ _Static_assert((uint64_t)FP_MAX_TOKENS *FP_MAX_TOKEN < 1ull << (32 - FP_PLACE_SH
 _Static_assert(8 * FP_BAD_PAIR_LENGTH(8) + 16 <= FP_DECODE_OVERRUN(8) &&
                    8 * FP_BAD_PAIR_LENGTH(16) + 32 <= FP_DECODE_OVERRUN(16),
                "a group of bad pairs stays within the overrun");
-_Static_assert(FP_DECODE_OVERRUN(8) >= 64, "stores of 64 bytes stay within it, too");
+_Static_assert(FP_DECODE_OVERRUN(8) >= 64 && FP_DECODE_OVERRUN(32) >= 64,
+               "stores of 64 bytes stay within it, too");
 
 /* What one call of a loop decodes: `groups` groups of packed codes. Of each group the loop reads
  * fp_group_reach bytes, and anything before packed_end. The output has room for groups * 16 cells
@@ -67,13 +68,35 @@ typedef struct fp_decode_run {
 /* Returns where the output ends, or NULL if a code is not below N. */
 typedef uint8_t *fp_decode_loop(const fp_decoder *decoder, const fp_decode_run *run);
 
+/* Where 32 packed codes begin: bytes, and bits from there on. */
+typedef struct fp_spread {
+    uint8_t places[64], shifts[64];
+} fp_spread;
+
 /* Tables of the AVX-512 loop. */
 typedef struct fp_squeeze {
     /* By class, code >> fp_squeeze_shift: with 8-byte cells a bit for each byte of the token, with
      * 16-byte cells its length. */
     uint8_t by_class[1024];
-    uint8_t places[64], shifts[64]; /* where 32 packed codes begin: bytes, and bits from there on */
+    fp_spread spread;
 } fp_squeeze;
+
+/* Tables of the AVX-512 loop for tokens of more than 16 bytes. It takes tokens as *bricks* of 16
+ * bytes, the last of them padded. */
+#define FP_BRICK       16u
+#define FP_MOST_BRICKS (FP_MAX_TOKEN / FP_BRICK) /* of a token */
+
+typedef struct fp_bricks {
+    /* Which bytes of 32 two-byte numbers, one per code, give each number as often as the longest
+     * token has bricks. That fills as many registers. */
+    uint8_t repeat[FP_MOST_BRICKS][64];
+    /* For each number of such a register: twice the ordinal of its brick in the token, and twice the
+     * number of the first brick of the first token that has a brick of this ordinal. */
+    uint16_t ordinals[32], least[32];
+    uint16_t codes[FP_MOST_BRICKS]; /* the first with more than i bricks; UINT16_MAX: none */
+    fp_spread spread;
+    const uint8_t *cells; /* all bricks in code order, from the start of a cache line on */
+} fp_bricks;
 
 /* The classes of fp_class_shift in files are no larger than these: at most 64 codes each, and at
  * least 256 classes if there are so many codes. */
@@ -91,6 +114,7 @@ struct fp_decoder {
     const uint32_t *places;    /* by code; NULL if no token has more than 16 bytes */
     const uint8_t *lengths;    /* as `lookup` says; NULL if there are places */
     const fp_squeeze *squeeze; /* NULL if there are none */
+    const fp_bricks *bricks;   /* the same */
     const uint8_t *pairs; /* by second code << b | first: both tokens; NULL if there are none */
     const uint8_t *pair_lengths; /* of both tokens, or FP_BAD_PAIR_LENGTH if a code is bad */
     uint32_t code_bits;
@@ -129,8 +153,18 @@ uint8_t *fp_decode_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run
 uint8_t *fp_decode_long_avx2(const fp_decoder *decoder, const fp_decode_run *run);
 uint8_t *fp_decode_rare_avx2(const fp_decoder *decoder, const fp_decode_run *run);
 
-/* Only for cells of 64 bytes. */
+/* Only for cells of 64 bytes; for dictionaries without bricks. */
 uint8_t *fp_decode_long_avx512(const fp_decoder *decoder, const fp_decode_run *run);
+
+/* Only for decoders that have fp_bricks. */
+uint8_t *fp_decode_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *run);
+/* How many bricks the tokens have; 0 if the loop cannot take them. */
+uint32_t fp_bricks_count(const fp_dict *dict);
+/* Fills `cells` with FP_BRICK bytes for each brick, and the tables, and has the decoder use the loop
+ * for bulk. */
+void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_decoder *decoder);
+
+void fp_spread_fill(uint32_t code_bits, fp_spread *tables);
 
 /* Only for decoders that have fp_squeeze tables: codes have more than FP_MOST_PAIRED_BITS bits, and
  * the tokens of a class (fp_squeeze_shift) have one length. `lengths` is by code. */

@@ -1,0 +1,226 @@
+/* decode_bricks_avx512.c - the decoding loop for many codes with tokens of more than 16 bytes, for
+ * x86-64 CPUs of 2019 and later. In and out: as decode_long.h has it. Only for dictionaries without
+ * empty slots whose tokens ascend by length, as training numbers them, and have bytes 255 only where
+ * a brick begins. UTF-8 never has such bytes.
+ *
+ * The trick: one store per four bricks of 16 bytes, not one per token. First, codes become a list of
+ * bricks: each code is written as often as the longest token has bricks, counting up, and bricks that
+ * its own token does not have are squeezed out. Then four bricks fill one register. Padding is 255,
+ * so one comparison says which bytes to keep. Where a store goes is known only once all bricks
+ * before it are loaded, and CPUs hold loads back while they do not know where earlier stores go. So
+ * a store comes some steps after its loads. Bad codes are refused at the end. */
+#if defined(__x86_64__)
+#include "decode_avx512.h"
+
+#include <string.h>
+
+#define BLOCK     256u /* codes: large, for each block ends with a branch that is guessed wrong */
+#define AT_A_TIME 4u   /* bricks that fill a register */
+#define DEPTH     8u   /* steps that a store is later than its loads */
+
+#define PADDING 255u
+
+static uint32_t bricks_of(uint32_t length) { return (length + FP_BRICK - 1) / FP_BRICK; }
+
+uint32_t fp_bricks_count(const fp_dict *dict) {
+    const uint8_t *token = dict->bytes;
+    uint64_t bricks = 0;
+    uint32_t code = 0, length = 0;
+    for (uint32_t r = 0; r < dict->run_count; r++) {
+        const fp_run *run = &dict->runs[r];
+        if (run->first_code != code || run->length < length) return 0;
+        code += run->count;
+        length = run->length;
+        bricks += (uint64_t)run->count * bricks_of(length);
+        for (uint32_t i = 0; i < run->count; i++, token += length)
+            for (uint32_t j = 0; j < length; j++)
+                if (token[j] == PADDING && j % FP_BRICK) return 0;
+    }
+    /* Twice a brick's number must fit 16 bits. */
+    return code == dict->code_slots && bricks <= UINT16_MAX / 2 ? (uint32_t)bricks : 0;
+}
+
+static void fill_cells(const fp_dict *dict, uint8_t *cell) {
+    const uint8_t *token = dict->bytes;
+    for (uint32_t r = 0; r < dict->run_count; r++) {
+        const uint32_t length = dict->runs[r].length, size = bricks_of(length) * FP_BRICK;
+        for (uint32_t i = 0; i < dict->runs[r].count; i++, token += length, cell += size) {
+            memset(cell, PADDING, size);
+            memcpy(cell, token, length);
+        }
+    }
+}
+
+void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_decoder *decoder) {
+    const uint32_t most = decoder->cell_bytes / FP_BRICK;
+    uint32_t brick = 0, longest = 0; /* bricks so far, and those of the longest token so far */
+    uint16_t least[FP_MOST_BRICKS];
+    for (uint32_t i = 0; i < FP_MOST_BRICKS; i++) tables->codes[i] = least[i] = UINT16_MAX;
+    for (uint32_t r = 0; r < dict->run_count; r++) {
+        const fp_run *run = &dict->runs[r];
+        for (; longest < bricks_of(run->length); longest++) {
+            tables->codes[longest] = (uint16_t)run->first_code;
+            least[longest] = (uint16_t)(2 * brick);
+        }
+        brick += run->count * bricks_of(run->length);
+    }
+    for (uint32_t i = 0; i < 32; i++) {
+        tables->ordinals[i] = (uint16_t)(2 * (i % most));
+        tables->least[i] = least[i % most];
+    }
+    for (uint32_t n = 0; n < most; n++)
+        for (uint32_t i = 0; i < 64; i++)
+            tables->repeat[n][i] = (uint8_t)((n * 32 + i / 2) / most * 2 + i % 2);
+    fp_spread_fill(dict->code_bits, &tables->spread);
+    fill_cells(dict, cells);
+    tables->cells = cells;
+    decoder->bricks = tables;
+    decoder->bulk_loop = fp_decode_bricks_avx512;
+}
+
+/* ---------------------------------------------------------------- a list of bricks */
+
+/* fp_bricks in registers. */
+typedef struct lister {
+    spreader spread;
+    __m512i last; /* code */
+    __m512i codes[FP_MOST_BRICKS];
+    __m512i repeat[FP_MOST_BRICKS];
+    __m512i ordinals, least;
+} lister;
+
+FP_INLINE lister load_lister(const fp_decoder *decoder, uint32_t most) {
+    const fp_bricks *from = decoder->bricks;
+    lister made = {.spread = load_spread(&from->spread, decoder->code_bits),
+                   .last = _mm512_set1_epi16((short)(decoder->code_slots - 1)),
+                   .ordinals = _mm512_loadu_si512(from->ordinals),
+                   .least = _mm512_loadu_si512(from->least)};
+#pragma GCC unroll 4
+    for (uint32_t n = 0; n < most; n++) {
+        made.repeat[n] = _mm512_loadu_si512(from->repeat[n]);
+        made.codes[n] = _mm512_set1_epi16((short)from->codes[n]);
+    }
+    return made;
+}
+
+/* Appends the doubled numbers of the bricks of 32 codes and returns the end of the list, after
+ * which 64 bytes are overwritten, too. Bad codes are taken for the last one. */
+FP_INLINE uint16_t *list_bricks(const lister *by, __m512i codes, uint32_t most, uint16_t *end) {
+    codes = _mm512_min_epu16(codes, by->last);
+    /* How many bricks come before a code's: one for each code before it, one more for each of
+     * these that has a second brick, and so on. */
+    __m512i first = codes;
+#pragma GCC unroll 4
+    for (uint32_t n = 1; n < most; n++)
+        first = _mm512_add_epi16(first, _mm512_subs_epu16(codes, by->codes[n]));
+    first = _mm512_slli_epi16(first, 1);
+#pragma GCC unroll 4
+    for (uint32_t n = 0; n < most; n++) {
+        __m512i repeated = _mm512_permutexvar_epi8(by->repeat[n], first);
+        __mmask32 has = _mm512_cmpge_epu16_mask(repeated, by->least);
+        __m512i all = _mm512_add_epi16(repeated, by->ordinals);
+        _mm512_storeu_si512(end, _mm512_maskz_compress_epi16(has, all));
+        end += count_bits(has);
+    }
+    return end;
+}
+
+/* ---------------------------------------------------------------- from bricks to bytes */
+
+FP_INLINE __m128i cell(const uint8_t *cells, uint64_t doubled) {
+    return _mm_load_si128((const void *)(cells + doubled * (FP_BRICK / 2)));
+}
+
+/* The bytes of four bricks, ready to be stored. */
+typedef struct squeezed {
+    __m512i bytes;
+    uint64_t length;
+} squeezed;
+
+/* `bounds` has the greatest byte that is no padding, for each byte of a register. Numbers are
+ * extracted as in decode_avx512.c. */
+FP_INLINE squeezed squeeze(const uint8_t *cells, const uint16_t *list, __m512i bounds) {
+    uint64_t word = fp_load64(list);
+    __m512i joined = _mm512_castsi128_si512(cell(cells, (uint16_t)word));
+    joined = _mm512_mask_broadcast_i32x4(joined, 0x00f0, cell(cells, _pext_u64(word, 0xffff0000)));
+    joined = _mm512_mask_broadcast_i32x4(joined, 0x0f00, cell(cells, list[2]));
+    joined = _mm512_mask_broadcast_i32x4(joined, 0xf000, cell(cells, word >> 48));
+    __mmask64 keep = _mm512_cmple_epu8_mask(joined, bounds);
+    squeezed made = {_mm512_maskz_compress_epi8(keep, joined), count_bits(keep)};
+    /* Compilers would do it later, and run out of mask registers. */
+    __asm__("" : "+v"(made.bytes), "+r"(made.length));
+    return made;
+}
+
+FP_INLINE uint8_t *store(squeezed made, uint8_t *out, uint64_t ahead) {
+    __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 3);
+    _mm512_storeu_si512(out, made.bytes);
+    return out + made.length;
+}
+
+/* Segments list .. end, a multiple of DEPTH * AT_A_TIME. */
+FP_INLINE uint8_t *store_bricks(const uint8_t *cells, const uint16_t *list, const uint16_t *end,
+                                __m512i bounds, uint8_t *out, uint64_t ahead) {
+    squeezed ready[DEPTH];
+    if (list == end) return out;
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < DEPTH; i++) ready[i] = squeeze(cells, list + i * AT_A_TIME, bounds);
+    while ((list += DEPTH * AT_A_TIME) != end) {
+#pragma GCC unroll 8
+        for (uint32_t i = 0; i < DEPTH; i++) {
+            out = store(ready[i], out, ahead);
+            ready[i] = squeeze(cells, list + i * AT_A_TIME, bounds);
+        }
+    }
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < DEPTH; i++) out = store(ready[i], out, ahead);
+    return out;
+}
+
+/* The same for any number of bricks, slower. */
+FP_INLINE uint8_t *store_singly(const uint8_t *cells, const uint16_t *list, const uint16_t *end,
+                                __m512i bounds, uint8_t *out) {
+    for (; list != end; list++) {
+        __m128i bytes = cell(cells, *list);
+        _mm_storeu_si128((void *)out, bytes);
+        out += count_bits(_mm_cmple_epu8_mask(bytes, _mm512_castsi512_si128(bounds)));
+    }
+    return out;
+}
+
+FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *run,
+                                uint32_t most) {
+    const lister by = load_lister(decoder, most);
+    const __m512i bounds = _mm512_mask_set1_epi8(_mm512_set1_epi8((char)(PADDING - 1)),
+                                                 0x0001000100010001, (char)PADDING);
+    const uint8_t *cells = decoder->bricks->cells;
+    const uint32_t bits = decoder->code_bits;
+    fp_decode_run rest = *run; /* what is still to be decoded */
+    __m512i greatest = _mm512_setzero_si512();
+    _Static_assert(DEPTH * AT_A_TIME <= 32, "one register holds what is left of a block");
+    _Alignas(64) uint16_t list[32 + BLOCK * FP_MOST_BRICKS + 32], *end = list;
+    uint8_t *out = rest.out;
+    for (uint64_t left = readable_blocks(run, bits, BLOCK); left; left--) {
+        for (uint32_t i = 0; i < BLOCK / 32; i++, rest.packed += 4 * bits) {
+            __m512i codes = unpack_32(&by.spread, rest.packed);
+            greatest = _mm512_max_epu16(greatest, codes);
+            end = list_bricks(&by, codes, most, end);
+        }
+        rest.groups -= BLOCK / FP_DECODE_GROUP;
+        uint16_t *whole = end - (end - list) % (DEPTH * AT_A_TIME);
+        out = store_bricks(cells, list, whole, bounds, out, run->ahead);
+        _mm512_storeu_si512(list, _mm512_loadu_si512(whole));
+        end = list + (end - whole);
+    }
+    if (_mm512_cmpgt_epu16_mask(greatest, by.last)) return NULL;
+    rest.out = store_singly(cells, list, end, bounds, out);
+    return rest.groups ? fp_decode_long_avx2(decoder, &rest) : rest.out;
+}
+
+FP_TARGET uint8_t *fp_decode_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
+    return decoder->cell_bytes == 32 ? brick_blocks(decoder, run, 2)
+                                     : brick_blocks(decoder, run, 4);
+}
+#else
+typedef int fp_decode_bricks_avx512_is_for_x86_64; /* a source file must declare something */
+#endif
