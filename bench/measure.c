@@ -17,6 +17,7 @@
  *     --kernel=WORDS          only kernels whose name begins so, or is this if WORDS begin with "="; may be repeated.
  *                             "chosen": the one the library would choose
  *     --positions=WHICH       stored (as far as a kernel can use them; the default), regenerated or both
+ *     --outputs=WHICH         bytes (the default), offsets (bytes, 32-bit row offsets and, of columns with nulls, validity) or both
  *     --memory=WHICH          of host memory: both (the default), or pinned, and then nothing is sent raw
  *     --once=N                decode N times and print nothing: for a profiler
  *
@@ -33,8 +34,8 @@ static _Noreturn void usage(void) {
     fputs("usage: fastpair-measure device | kernels\n"
           "       fastpair-measure rates | host [--bytes=SIZE] [--launches=N] [--passes=N] "
           "[--kernel=WORDS]...\n"
-          "           [--positions=stored|regenerated|both] [--memory=both|pinned] [--once=N] "
-          "FILE.fpc...\n",
+          "           [--positions=stored|regenerated|both] [--outputs=bytes|offsets|both]\n"
+          "           [--memory=both|pinned] [--once=N] FILE.fpc...\n",
           stderr);
     exit(2);
 }
@@ -200,6 +201,10 @@ static void take_option(measure_options *options, const char *argument) {
         options->stored = !strcmp(value, "stored") || !strcmp(value, "both");
         options->regenerated = !strcmp(value, "regenerated") || !strcmp(value, "both");
         if (!options->stored && !options->regenerated) usage();
+    } else if (is_option(argument, name, "--outputs")) {
+        options->bytes_alone = !strcmp(value, "bytes") || !strcmp(value, "both");
+        options->offsets = !strcmp(value, "offsets") || !strcmp(value, "both");
+        if (!options->bytes_alone && !options->offsets) usage();
     } else if (is_option(argument, name, "--memory")) {
         options->only_pinned = !strcmp(value, "pinned");
         if (!options->only_pinned && strcmp(value, "both") != 0) usage();
@@ -215,7 +220,8 @@ static void take_option(measure_options *options, const char *argument) {
 }
 
 int main(int count, char **arguments) {
-    measure_options options = {.bytes = 1000000000u, .launches = 100, .passes = 10, .stored = true};
+    measure_options options = {
+        .bytes = 1000000000u, .launches = 100, .passes = 10, .stored = true, .bytes_alone = true};
     if (count < 2) usage();
     const char *what = arguments[1];
     int rates = !strcmp(what, "rates"), host = !strcmp(what, "host"),

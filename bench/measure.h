@@ -16,8 +16,10 @@ typedef struct measure_options {
     int kernel_count;
     bool only_chosen;         /* the kernel the library chooses, and no other */
     bool stored, regenerated; /* which output positions */
-    bool only_pinned;         /* host memory: no pageable memory, and nothing sent raw */
-    int once;                 /* decode this often and print nothing, for a profiler; 0: measure */
+    /* Decoded bytes alone; with row offsets and, if there are nulls, validity. */
+    bool bytes_alone, offsets;
+    bool only_pinned; /* host memory: no pageable memory, and nothing sent raw */
+    int once;         /* decode this often and print nothing, for a profiler; 0: measure */
 } measure_options;
 
 /* Whether the options ask for this kernel. */

@@ -19,6 +19,7 @@ KEY = (
     "kernel",
     "study",
     "positions",
+    "outputs",
     "batch_codes",
     "how",
     "memory",
@@ -38,9 +39,13 @@ MOST_LISTED = 60
 
 
 def key_of(line):
-    # A kernel from host memory is the library's choice, no part of what is asked for.
+    # A kernel from host memory is the library's choice, no part of what is asked for. Bytes alone
+    # are what lines without outputs are about.
     return tuple(
-        None if name == "kernel" and line["kind"] == "host" else line.get(name) for name in KEY
+        None
+        if name == "kernel" and line["kind"] == "host" or line.get(name) == "bytes"
+        else line.get(name)
+        for name in KEY
     )
 
 

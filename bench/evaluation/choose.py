@@ -21,14 +21,21 @@ def good(lines, kind, **wanted):
 
 
 def full_rates(lines, **wanted):
-    """Decode rates of whole columns from device memory: not the study of sizes, positions as
-    stored.
+    """Decode rates of whole columns from device memory to bytes alone: not the study of sizes,
+    positions as stored.
     """
     return [
         line
         for line in good(lines, "rate", **wanted)
-        if line.get("study") != "sizes" and line["positions"] == "stored"
+        if line.get("study") != "sizes"
+        and line["positions"] == "stored"
+        and line.get("outputs", "bytes") == "bytes"
     ]
+
+
+def rates_with_offsets(lines, **wanted):
+    """The same to bytes and row offsets, with validity where the column has nulls."""
+    return [line for line in good(lines, "rate", **wanted) if "offsets" in line.get("outputs", "")]
 
 
 def best(lines):

@@ -4,7 +4,7 @@ peers'. In: result lines. Out: sections of the report.
 
 from . import choose, paper, svg
 from .document import Plot, Section, Table
-from .names import FAMILIES, codecs, peer_name, rate, title_of
+from .names import FAMILIES, called, codecs, peer_name, rate, title_of
 from .standing import against, best_peer, cpu_fastest, standing
 
 
@@ -137,6 +137,32 @@ def table_2(lines):
     return section
 
 
+def with_offsets(lines):
+    """What an engine gets, beside bytes alone: the same kernel in the same step. None where it was
+    not measured.
+    """
+    rows = []
+    for line in choose.rates_with_offsets(lines):
+        same = ("column", "fastpair_codec", "kernel", "study", "positions")
+        bare = choose.best(choose.full_rates(lines, **{name: line.get(name) for name in same}))
+        if bare:
+            rows.append(
+                [
+                    line["column"],
+                    called(line),
+                    f"{line['bytes_per_row']:.1f}",
+                    rate(bare["gb_s"]),
+                    rate(line["gb_s"]),
+                    f"{100 * (1 - line['gb_s'] / bare['gb_s']):.1f} %",
+                    "yes" if "validity" in line["outputs"] else "–",
+                ]
+            )
+    headers = ["column", "codec", "bytes per row", "bytes, GB/s"]
+    headers += ["bytes and offsets, GB/s", "less by", "and validity"]
+    title = "With 32-bit row offsets: the library's choice; GB/s of decoded bytes, offsets not counted"
+    return Table(headers, rows, title) if rows else None
+
+
 def families(lines):
     section = Section("Decode rates by kernel family")
     rates = choose.full_rates(lines)
@@ -197,6 +223,9 @@ def families(lines):
                 svg.bars(f"Decode rate, {title_of(codec)}", "GB/s", groups, names),
             )
         )
+    offsets = with_offsets(lines)
+    if offsets:
+        section.add(offsets)
     return section
 
 

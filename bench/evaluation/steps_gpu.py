@@ -60,9 +60,13 @@ class GpuSteps(Runner):
         self.store.add({"kind": "done", "step": "clocks"})
 
     def step_rates(self):
-        """The kernel that the library chooses, for every codec."""
+        """The kernel that the library chooses, for every codec: to bytes alone, and with row
+        offsets.
+        """
         for column in self.columns:
-            self.rates("rates", column, self.given.codecs, ["--kernel=chosen"])
+            self.rates(
+                "rates", column, self.given.codecs, ["--kernel=chosen", "--outputs=both"]
+            )
 
     def step_families(self):
         """Every kernel that can use the sidecars files have unless told otherwise: 32 × K is a

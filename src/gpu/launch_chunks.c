@@ -4,6 +4,8 @@
 #include "launch.h"
 
 #define WARPS (FP_GPU_HELPER_THREADS / 32)
+/* Blocks of row lengths that a thread block takes. */
+#define OFFSET_BLOCKS (WARPS * FP_GPU_LENGTH_BLOCKS)
 
 /* Blocks for so many pieces of work, `each` of them per block. */
 static uint32_t blocks_for(uint64_t pieces, uint32_t each) {
@@ -98,7 +100,7 @@ fp_cu_result fp_launch_offsets(const fp_decode *decode) {
         const fp_job_chunk *chunk = &job->chunks[i];
         if (!fp_output(&decode->outputs, chunk->column)->offsets) continue;
         launched.entry[count++] = offsets_of(decode, chunk);
-        uint32_t needed = blocks_for(blocks_for(chunk->rows, FP_LENGTH_BLOCK), WARPS);
+        uint32_t needed = blocks_for(blocks_for(chunk->rows, FP_LENGTH_BLOCK), OFFSET_BLOCKS);
         if (needed > blocks) blocks = needed;
         if (count < room) continue;
         result = launch_entries(decode, job->gpu->row_offsets, blocks, count, launch);

@@ -107,8 +107,8 @@ static void add_rows(launches *l, const device_column *column, uint32_t number,
     l->validity[l->chunk_count++] =
         fp_gpu_validity{device_address(chunk->validity.at), device_address(output->validity),
                         chunk->first_row, chunk->rows, closes};
-    uint32_t warps = FP_GPU_HELPER_THREADS / 32;
-    uint32_t blocks = (chunk->rows + 256 * warps - 1) / (256 * warps);
+    uint32_t rows = FP_GPU_HELPER_THREADS / 32 * FP_GPU_LENGTH_BLOCKS * 256; /* per block */
+    uint32_t blocks = (chunk->rows + rows - 1) / rows;
     uint64_t words = (chunk->first_row % 32 + chunk->rows + 31) / 32;
     if (blocks > l->offset_blocks) l->offset_blocks = blocks;
     if (words > (uint64_t)l->validity_blocks * FP_GPU_HELPER_THREADS)

@@ -87,7 +87,9 @@ static inline void check_offsets(const fastpair_gpu_job *job, const fastpair_gpu
               entry->lengths_bytes == chunk->lengths_bytes);
         CHECK_EQ(entry->closes_column,
                  chunk->first_row + chunk->rows == job->columns[chunk->column].rows);
-        CHECK(launches[launch].grid_x * (FP_GPU_HELPER_THREADS / 32) * 256ull >= chunk->rows);
+        CHECK(launches[launch].grid_x * (FP_GPU_HELPER_THREADS / 32) *
+                  (256ull * FP_GPU_LENGTH_BLOCKS) >=
+              chunk->rows);
     }
     for (; next < end; next++) CHECK_EQ(to[job->chunks[next].column].offsets, 0);
 }

@@ -63,7 +63,7 @@ KERNEL(FP_GPU_HELPER_THREADS, 4) fp_measure_batches(TAKES(fp_gpu_positions_launc
 KERNEL(FP_GPU_HELPER_THREADS, 1) fp_scan_batches(TAKES(fp_gpu_positions_launch)) {
     scan_batches(&launch);
 }
-KERNEL(FP_GPU_HELPER_THREADS, 4) fp_row_offsets(TAKES(fp_gpu_offsets_launch)) {
+KERNEL(FP_GPU_HELPER_THREADS, 8) fp_row_offsets(TAKES(fp_gpu_offsets_launch)) {
     row_offsets(&launch);
 }
 KERNEL(FP_GPU_HELPER_THREADS, 4) fp_validity(TAKES(fp_gpu_validity_launch)) { validity(&launch); }

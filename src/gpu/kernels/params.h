@@ -124,6 +124,8 @@ typedef struct fp_gpu_dict {
 /* These kernels take one entry per chunk: blocks with blockIdx.y = c work on entry c. */
 #define FP_GPU_HELPER_THREADS 256u
 #define FP_GPU_ENTRIES        512u
+/* Blocks of 256 row lengths that a warp takes; an even number. */
+#define FP_GPU_LENGTH_BLOCKS 2u
 
 /* A chunk whose output positions are computed on the device. 40 bytes. */
 typedef struct fp_gpu_positions {
