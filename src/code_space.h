@@ -20,6 +20,9 @@
  * | CLASS_TABLE_UP_TO   | CLASS_TABLE_UP_TO bits            | 256 entries                         |
  * | WIDE_CLASS_SHIFT    | length classes of wider codes     | the table has up to 1,024 entries;  |
  * |                     |                                   | larger classes would waste codes    |
+ * | LONG_TABLE_BITS     | length classes of codes of        | 128 bytes are a word in each of the |
+ * | LONG_TABLE_FROM     | LONG_TABLE_FROM to _UP_TO bits    | 32 banks: 32 reads of the table     |
+ * | LONG_TABLE_UP_TO    | with tokens of up to 32 bytes     | never conflict                      |
  * | HOT_FROM_BITS       | from which width on training      | such dictionaries may be too large  |
  * | HOT_FROM_BITS_LONG  | leaves room for a hot part (_LONG | for shared memory                   |
  * |                     | with tokens of more than 8 bytes) |                                     |
@@ -34,6 +37,9 @@
 #define FP_CLASS_TABLE_BITS    8u
 #define FP_CLASS_TABLE_UP_TO   14u
 #define FP_WIDE_CLASS_SHIFT    6u
+#define FP_LONG_TABLE_BITS     7u
+#define FP_LONG_TABLE_FROM     9u
+#define FP_LONG_TABLE_UP_TO    12u
 #define FP_HOT_FROM_BITS       15u
 #define FP_HOT_FROM_BITS_LONG  14u
 #define FP_WHOLE_BYTES         (160u << 10)
@@ -61,8 +67,10 @@ static inline int fp_reserves_hot(uint32_t hot_codes, uint32_t code_bits, uint32
 }
 
 /* log2 of the codes per length class, for a code width. Classes of 64 lengths would waste too many
- * codes, so dictionaries with long tokens have classes of one code. */
+ * codes, so they have one code each. */
 static inline uint32_t fp_class_shift(uint32_t code_bits, uint32_t max_token) {
+    if (max_token == 32 && code_bits >= FP_LONG_TABLE_FROM && code_bits <= FP_LONG_TABLE_UP_TO)
+        return code_bits - FP_LONG_TABLE_BITS;
     return max_token > FP_SHORT_TOKEN          ? 0
            : code_bits <= FP_CLASS_TABLE_BITS  ? 0
            : code_bits <= FP_CLASS_TABLE_UP_TO ? code_bits - FP_CLASS_TABLE_BITS

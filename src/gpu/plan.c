@@ -26,8 +26,8 @@ static int has_one_length(const fp_shape *shape) {
 fp_block fp_plan_block(const fp_kernel *kernel, const fastpair_gpu_info *gpu,
                        uint32_t resident_bytes, uint32_t staging) {
     fp_block block = {0};
-    uint32_t warp_bytes = staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits) +
-                          (kernel->max_token == 64 ? FP_GPU_LIST_BYTES : 0);
+    uint32_t warp_bytes =
+        FP_GPU_WARP_SHARED(kernel->codes_per_lane, kernel->code_bits, kernel->max_token, staging);
     uint32_t least = FP_GPU_BLOCK_SHARED(resident_bytes, 0, warp_bytes);
     if (least < gpu->shared_per_block) block.warps = (gpu->shared_per_block - least) / warp_bytes;
     if (block.warps > kernel->threads / 32) block.warps = kernel->threads / 32;
@@ -40,15 +40,19 @@ fp_block fp_plan_block(const fp_kernel *kernel, const fastpair_gpu_info *gpu,
     return block;
 }
 
-/* Bytes of a warp's output buffer. Tokens in pieces go in rounds, so the buffer need not hold the
- * largest batch: a little more than most have is best (docs/lab/gpu-tried.md). No round has more
- * bytes than the pieces of a list. */
+/* Bytes of a warp's output buffer. Tokens of more than 16 bytes go in rounds, so the buffer need not
+ * hold the largest batch (docs/lab/gpu-tried.md): in pieces a little more than most have is best,
+ * and no round has more bytes than the pieces of a list; in quarters, where a round of a few lanes
+ * takes as long as one of all, twice the mean. */
 static uint32_t choose_staging(const fp_kernel *kernel, const fp_shape *shape) {
     uint64_t largest = shape->largest_batch[kernel->codes_per_lane];
-    uint64_t usual = 32ull * kernel->codes_per_lane * fp_shape_mean_token(shape) * 11 / 1000;
-    if (usual > FP_GPU_LISTED * FP_GPU_PIECE) usual = FP_GPU_LISTED * FP_GPU_PIECE;
+    uint64_t usual = 32ull * kernel->codes_per_lane * fp_shape_mean_token(shape) / 100;
+    usual = kernel->max_token == 64 ? usual * 11 / 10 : usual * 2;
+    if (kernel->max_token == 64 && usual > FP_GPU_LISTED * FP_GPU_PIECE)
+        usual = FP_GPU_LISTED * FP_GPU_PIECE;
+    if (kernel->max_token == 32 && usual > largest) usual = largest;
     if (usual < FP_GPU_LEAST_ROOM) usual = FP_GPU_LEAST_ROOM;
-    if (kernel->max_token == 64) largest = usual;
+    if (kernel->max_token > 16) largest = usual;
     return FP_GPU_STAGING((uint32_t)largest);
 }
 

@@ -46,6 +46,7 @@ static uint64_t largest_in_chunk(const fp_shape_chunk *of, uint32_t codes, int u
 
 int fp_shape_suits(const fp_shape *shape, const fp_kernel *kernel) {
     if (shape->code_bits != kernel->code_bits || shape->max_length > kernel->max_token) return 0;
+    if (kernel->max_token == 32) return shape->in_long_classes;
     if (kernel->max_token > 16) return kernel->home == FP_GPU_FAR || shape->ascends;
     return shape->in_classes && (kernel->home != FP_GPU_HOT || shape->hot_slots);
 }
@@ -87,6 +88,8 @@ fp_shape fp_shape_make(const fp_dict *dict, const fp_shape_chunk *chunks, const 
     uint32_t class_shift = FP_GPU_CLASS_SHIFT(dict->code_bits);
     shape.in_classes = dict->order == 1 && dict->class_shift >= class_shift;
     shape.ascends = dict->order == 1 && !dict->hot_slots;
+    shape.in_long_classes =
+        shape.ascends && dict->class_shift >= (uint32_t)FP_GPU_LONG_SHIFT(dict->code_bits, 32);
     shape.first_above_4 = first_above(dict, 4);
     for (uint32_t i = 0; i < 8; i++) shape.first_above_eights[i] = first_above(dict, 8 * i);
     find_largest_batches(chunks, listed, count, use_sidecar, &shape);

@@ -30,6 +30,8 @@ typedef struct fp_shape {
     int in_classes;
     /* Codes ascend by length, all of them. */
     int ascends;
+    /* They do, and are in length classes that kernels for tokens of up to 32 bytes can use. */
+    int in_long_classes;
     /* The first slot whose token is longer than 4 bytes, and than 8 * i bytes; `slots` if there is
      * none. Only if codes are in classes or ascend. */
     uint32_t first_above_4, first_above_eights[8];

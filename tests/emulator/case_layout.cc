@@ -59,7 +59,7 @@ case_chunk case_lay_out(const kernel_case *c, const emulated_variant *variant,
         if (bytes > largest) largest = bytes;
     }
     const device_tokens tokens = {c->bits, c->slots, c->hot, c->tokens, c->lengths};
-    if (variant->longest == 64 && layout->little_room) largest = FP_GPU_LEAST_ROOM;
+    if (variant->longest > 16 && layout->little_room) largest = FP_GPU_LEAST_ROOM;
     device_lay_out_dict(&tokens, variant, largest, d, chunk);
     return made;
 }

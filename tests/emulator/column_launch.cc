@@ -29,8 +29,9 @@ bool column_suits(const emulated_variant *variant, const device_column *column) 
         if (dict->longest_is > variant->longest || (variant->shared_dict && dict->slots > 12000))
             return false;
         if (!variant->code_bits) continue;
-        bool suits = variant->longest <= 16 ? dict->in_classes
-                                            : dict->ascends || variant->home == FP_GPU_FAR;
+        bool suits = variant->longest <= 16   ? dict->in_classes
+                     : variant->longest == 32 ? dict->in_long_classes
+                                              : dict->ascends || variant->home == FP_GPU_FAR;
         if (dict->code_bits != variant->code_bits || !suits ||
             (variant->home == FP_GPU_HOT && !dict->hot))
             return false;

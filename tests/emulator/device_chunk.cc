@@ -43,7 +43,7 @@ static void lay_out_resident(const device_tokens *tokens, const emulated_variant
     chunk->head->split = shape.split;
     chunk->head->further[0] = shape.further[0];
     chunk->head->further[1] = shape.further[1];
-    if (variant->longest == 64 && largest < FP_GPU_LEAST_ROOM) largest = FP_GPU_LEAST_ROOM;
+    if (variant->longest > 16 && largest < FP_GPU_LEAST_ROOM) largest = FP_GPU_LEAST_ROOM;
     chunk->head->staging = FP_GPU_STAGING(largest);
 }
 
@@ -212,8 +212,8 @@ static const char *run_assembled(const emulated_variant *variant, device_chunk *
     launch->blocks = grid->blocks ? grid->blocks : 1;
     launch->teams = grid->teams ? grid->teams : 1;
     launch->status = chunks[0]->work.status;
-    uint32_t warp_bytes = FP_GPU_CODE_BUFFER(variant->codes_per_lane, variant->code_bits) +
-                          (variant->longest == 64 ? FP_GPU_LIST_BYTES : 0) + staging;
+    uint32_t warp_bytes =
+        FP_GPU_WARP_SHARED(variant->codes_per_lane, variant->code_bits, variant->longest, staging);
     const char *error =
         emulator_run(variant->kernel, launch, variant->threads, launch->blocks + grid->spare_blocks,
                      1, FP_GPU_BLOCK_SHARED(resident, warps, warp_bytes));

@@ -25,15 +25,17 @@ static void expand_dict(device_column *d, uint32_t number) {
     const fp_dict *dict = &d->column->dictionaries[number].dict;
     uint64_t patterns = 1ull << dict->code_bits;
     device_dict *made = &d->dicts[number];
-    *made = (device_dict){.code_bits = dict->code_bits,
-                          .slots = dict->code_slots,
-                          .hot = dict->hot_slots,
-                          .longest = dict->max_token,
-                          .in_classes = dict->order == 1 &&
-                                        dict->class_shift >= FP_GPU_CLASS_SHIFT(dict->code_bits),
-                          .ascends = dict->order == 1 && !dict->hot_slots,
-                          .cells = must(malloc(64 * patterns)),
-                          .lengths = must(malloc(patterns))};
+    *made = (device_dict){
+        .code_bits = dict->code_bits,
+        .slots = dict->code_slots,
+        .hot = dict->hot_slots,
+        .longest = dict->max_token,
+        .in_classes = dict->order == 1 && dict->class_shift >= FP_GPU_CLASS_SHIFT(dict->code_bits),
+        .ascends = dict->order == 1 && !dict->hot_slots,
+        .in_long_classes = dict->order == 1 && !dict->hot_slots &&
+                           dict->class_shift >= FP_GPU_LONG_SHIFT(dict->code_bits, 32),
+        .cells = must(malloc(64 * patterns)),
+        .lengths = must(malloc(patterns))};
     fp_dict_expand(dict, made->cells[0], 64, made->lengths);
     for (uint32_t i = 0; i < made->slots; i++)
         if (made->lengths[i] > made->longest_is) made->longest_is = made->lengths[i];

@@ -15,6 +15,7 @@ typedef struct device_dict {
     uint32_t longest_is;  /* and as there is one */
     int in_classes;       /* assembled kernels for tokens of up to 16 bytes can use it */
     int ascends;          /* codes ascend by length, all of them */
+    int in_long_classes;  /* and kernels for tokens of up to 32 bytes can use it */
     uint8_t (*cells)[64]; /* of all codes there may be, zero-padded */
     uint8_t *lengths;
 } device_dict;

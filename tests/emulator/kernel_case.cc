@@ -105,22 +105,23 @@ void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t co
 }
 
 void case_make_long(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count, uint32_t longest,
-                    case_lengths lengths, int any_order) {
+                    case_lengths lengths, uint32_t shift, int any_order) {
     uint64_t state = seed;
-    uint32_t space = 1u << bits, of_length[CASE_CELL + 1] = {}, next = 0;
+    uint32_t space = 1u << bits, in_class = 1u << shift, of_length[CASE_CELL + 1] = {}, next = 0;
     memset(c, 0, sizeof *c);
     c->bits = bits;
     c->longest = longest;
     c->count = count;
     c->slots = draw(&state, 2) ? space : 1 + draw(&state, space);
     allocate(c, c->slots);
-    for (uint32_t i = 0; i < c->slots; i++) {
+    for (uint32_t i = 0; i < c->slots; i += in_class) {
         uint32_t length = draw_length(&state, longest, lengths);
-        of_length[length]++;
+        of_length[length] += in_class;
         if (any_order) fill_token(c, i, length, &state);
     }
     for (uint32_t length = 1; length <= longest && !any_order; length++)
-        for (uint32_t i = 0; i < of_length[length]; i++) fill_token(c, next++, length, &state);
+        for (uint32_t i = 0; i < of_length[length] && next < c->slots; i++)
+            fill_token(c, next++, length, &state);
     for (uint32_t i = 0; i < count; i++) add_code(c, i, draw(&state, c->slots));
 }
 

@@ -35,11 +35,11 @@ void case_make(kernel_case *c, uint64_t seed, uint32_t slots, uint32_t count, ui
  * all of which tests vary. */
 void case_make_classes(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count,
                        uint32_t longest, case_lengths lengths, int hot);
-/* The same for tokens of up to 32 or 64 bytes: codes ascend by length, all of them have a token, and
- * there are no classes; with `any_order`, codes do not ascend. Seven parameters, for the same
- * reason. */
+/* The same for tokens of up to 32 or 64 bytes: codes ascend by length, in classes of 2^shift codes,
+ * and all of them have a token. With `any_order`, codes do not ascend. Eight parameters, for the
+ * same reason. */
 void case_make_long(kernel_case *c, uint64_t seed, uint32_t bits, uint32_t count, uint32_t longest,
-                    case_lengths lengths, int any_order);
+                    case_lengths lengths, uint32_t shift, int any_order);
 void case_free(kernel_case *c);
 
 #endif

@@ -19,11 +19,12 @@ static inline void start_random(uint64_t seed) {
 }
 
 /* A case that the kernel can decode. Assembled kernels want their own code width, in classes or, for
- * longer tokens, ascending by length; of these, kernels that gather take any order. */
+ * the longest tokens, ascending by length; of these, kernels that gather take any order. */
 static inline void make_case(const emulated_variant *variant, kernel_case *c, uint32_t slots,
                              uint32_t count, uint32_t longest, case_lengths lengths) {
     if (variant->longest > 16)
         case_make_long(c, check_random(&random_state), variant->code_bits, count, longest, lengths,
+                       FP_GPU_LONG_SHIFT(variant->code_bits, variant->longest),
                        variant->home == FP_GPU_FAR && draw(2));
     else if (variant->code_bits)
         case_make_classes(c, check_random(&random_state), variant->code_bits, count, longest,

@@ -11,7 +11,9 @@ typedef enum token_lengths { MIXED, ONES, LONGEST, MOSTLY_SHORT, LENGTH_KINDS } 
 
 typedef struct recipe {
     uint32_t bits, longest;
+    /* If codes ascend: in classes of 2^shift. */
     int ascends;
+    uint32_t shift;
     token_lengths lengths;
     uint32_t codes, batch;
     /* A code outside the dictionary takes the place of the last one. */
@@ -31,15 +33,19 @@ static uint8_t draw_length(const recipe *of) {
     }
 }
 
-/* A dictionary without classes, which has more than half of the codes there may be. */
+/* A dictionary that has more than half of the codes there may be. */
 static forge_dictionary make_dictionary(const recipe *of, uint8_t *length_of) {
-    uint32_t space = 1u << of->bits, bytes = 0, first = 0;
+    uint32_t space = 1u << of->bits, in_class = 1u << of->shift, bytes = 0, first = 0;
+    uint8_t of_class[1 << 16];
     forge_dictionary d = {.codec = 1, .bits = of->bits, .longest = of->longest};
-    d.order = of->ascends != 0;
-    d.slots = d.tokens = space / 2 + 1 + draw(space / 2);
-    if (of->bad_code && d.slots == space) d.slots = --d.tokens;
-    for (uint32_t i = 0; i < d.slots; i++) bytes += length_of[i] = draw_length(of);
-    if (of->ascends) qsort(length_of, d.slots, 1, compare_bytes);
+    d.order = of->ascends != 0, d.shift = of->shift;
+    d.slots = space / 2 + 1 + draw(space / 2);
+    /* The code after the last class. */
+    if (of->bad_code) d.slots = (d.slots - (d.slots == space)) / in_class * in_class;
+    d.tokens = d.slots;
+    for (uint32_t i = 0; i * in_class < d.slots; i++) of_class[i] = draw_length(of);
+    if (of->ascends) qsort(of_class, (d.slots + in_class - 1) / in_class, 1, compare_bytes);
+    for (uint32_t i = 0; i < d.slots; i++) bytes += length_of[i] = of_class[i / in_class];
     for (uint32_t i = 1; i <= d.slots; i++) {
         if (i < d.slots && length_of[i] == length_of[first]) continue;
         forge_add_run(&d, first, i - first, length_of[first]);
@@ -134,6 +140,11 @@ static void use_device(uint32_t kilobytes) {
     fake.gpu.info.shared_per_multiprocessor = (kilobytes + 1) << 10;
 }
 
+/* As the writer has it. */
+static uint32_t long_shift(uint32_t bits, uint32_t longest) {
+    return longest == 32 && bits >= 9 && bits <= 12 ? bits - 7 : 0;
+}
+
 /* Every width, both limits, all orders and lengths; two columns in a job. */
 static void test_columns(void) {
     static const uint32_t kilobytes[] = {227, 163, 99, 48};
@@ -143,6 +154,7 @@ static void test_columns(void) {
             recipe of = {.bits = bits,
                          .longest = longest,
                          .ascends = turn < 6,
+                         .shift = turn % 3 != 1 && turn < 6 ? long_shift(bits, longest) : 0,
                          .lengths = (token_lengths)((bits + turn / 2) % LENGTH_KINDS),
                          .codes = 1200,
                          .batch = 32 * (1 + draw(512 / longest))};
@@ -159,13 +171,13 @@ static void test_columns(void) {
 
 /* Longer tokens beside shorter ones, and chunks of one dictionary that many warps share. */
 static void test_mixed(void) {
-    const recipe of[] = {{12, 64, 1, MOSTLY_SHORT, 20000, 128, 0},
-                         {12, 32, 1, MIXED, 20000, 128, 0},
-                         {12, 64, 0, MIXED, 3000, 256, 0},
-                         {12, 32, 0, ONES, 900, 96, 0}};
+    const recipe of[] = {
+        {12, 64, 1, 0, MOSTLY_SHORT, 20000, 128, 0}, {12, 32, 1, 5, MIXED, 20000, 128, 0},
+        {12, 32, 1, 6, MOSTLY_SHORT, 20000, 128, 0}, {12, 32, 1, 4, MIXED, 2000, 128, 0},
+        {12, 64, 0, 0, MIXED, 3000, 256, 0},         {12, 32, 0, 0, ONES, 900, 96, 0}};
     start();
     fake.gpu.info.multiprocessors = 1;
-    for (int i = 0; i < 4; i++) add_long(&of[i], 2);
+    for (int i = 0; i < 6; i++) add_long(&of[i], 2);
     add_classes(&columns, 12, 16, 0, 5, 3, 2000, 256, 1);
     add_classes(&columns, 12, 64, 1, 6, 3, 2000, 128, 1); /* with a hot part */
     add_classes(&columns, 12, 32, 0, 7, 3, 2000, 128, 1); /* in classes */
@@ -208,10 +220,12 @@ static void test_damage(void) {
         recipe of = {turn < 6 ? 12 : 1 + draw(16),
                      turn & 1 ? 64 : 32,
                      turn % 3 > 0,
+                     0,
                      MIXED,
                      1500,
                      128,
-                     turn & 1};
+                     turn % 4 >= 2};
+        if (of.ascends) of.shift = long_shift(of.bits, of.longest);
         start();
         add_long(&of, 1);
         if (of.bad_code) {

@@ -116,9 +116,10 @@ static void check_late_begin(const emulated_variant *variant) {
 static uint8_t *length_table(const emulated_variant *variant, const device_chunk *chunk,
                              uint64_t *bytes) {
     bool far = variant->longest == 64 && variant->home == FP_GPU_FAR;
-    *bytes = far                      ? FP_GPU_FAR_TABLE(variant->code_bits)
-             : variant->longest <= 16 ? (uint64_t)FP_GPU_CLASS_TABLE(variant->code_bits)
-                                      : (uint64_t)FP_GPU_LENGTH_TABLE(variant->code_bits);
+    *bytes = far ? FP_GPU_FAR_TABLE(variant->code_bits)
+             : variant->longest <= 16
+                 ? (uint64_t)FP_GPU_CLASS_TABLE(variant->code_bits)
+                 : (uint64_t)FP_GPU_LENGTH_TABLE(variant->code_bits, variant->longest);
     return far ? chunk->cold : chunk->resident;
 }
 
@@ -272,7 +273,7 @@ static void check_variant(const emulated_variant *variant, uint32_t cases) {
     }
     check_late_begin(variant);
     check_no_status(variant);
-    if (variant->code_bits && variant->longest < 64) check_small_staging(variant);
+    if (variant->code_bits && variant->longest <= 16) check_small_staging(variant);
 }
 
 int main(void) {

@@ -33,13 +33,13 @@ static inline fp_shape in_classes(const class_shape *of) {
     return shape;
 }
 
-/* A dictionary of up to 32 or 64 bytes that fills its codes, as many of each length, without
- * classes. */
+/* A dictionary of up to 32 or 64 bytes that fills its codes, as many of each length, in classes for
+ * tokens of up to 32 bytes alone. */
 static inline fp_shape ascending(uint32_t bits, uint32_t max_length, uint32_t mean) {
     fp_shape shape =
         in_classes(&(class_shape){bits, max_length, 0, 0, mean, 256 * (mean + max_length) / 2});
     shape.in_classes = 0;
-    shape.ascends = 1;
+    shape.ascends = shape.in_long_classes = 1;
     shape.batch_sizes = batch_size_bit(128);
     shape.first_above_4 = shape.slots * 4 / max_length;
     for (uint32_t i = 0; i < 8; i++)

@@ -73,12 +73,12 @@ static uint32_t read_resident(const written *w, uint32_t code, uint8_t read[64])
     return (resident[class / 2] >> class % 2 * 4 & 15) + 1u;
 }
 
-/* The same of tokens of up to 32 and 64 bytes, whose lengths are by code: parts in planes, or all
+/* The same of tokens of up to 32 and 64 bytes, whose lengths are bytes: parts in planes, or all
  * parts of a token after each other. */
 static uint32_t read_long(const written *w, uint32_t code, uint8_t read[64]) {
     const uint8_t *resident = w->memory + (w->head.resident - dicts);
-    const uint8_t *parts = resident + FP_GPU_LENGTH_TABLE(w->dict->code_bits);
     const uint32_t longest = w->plan.resident.longest, size = longest / 4;
+    const uint8_t *parts = resident + FP_GPU_LENGTH_TABLE(w->dict->code_bits, longest);
     const uint32_t from[4] = {0, w->head.split, w->head.further[0], w->head.further[1]};
     size_t first = 0; /* part of the plane, or of the token */
     memset(read, 0, 64);
@@ -88,7 +88,7 @@ static uint32_t read_long(const written *w, uint32_t code, uint8_t read[64]) {
         if (code >= from[i]) memcpy(read + i * size, parts + at * size, size);
         if (longest == 32) first += w->head.near - from[i];
     }
-    return resident[code];
+    return resident[code >> FP_GPU_LONG_SHIFT(w->dict->code_bits, longest)];
 }
 
 static uint32_t read_far(const written *w, uint32_t code, uint8_t read[64]) {
@@ -103,7 +103,8 @@ static uint32_t read_far(const written *w, uint32_t code, uint8_t read[64]) {
 }
 
 static void check_long(const written *w, const token *tokens) {
-    uint32_t wrong = 0, slots = w->dict->code_slots;
+    uint32_t wrong = 0, slots = w->plan.resident.slots;
+    uint32_t shift = FP_GPU_LONG_SHIFT(w->dict->code_bits, w->plan.resident.longest);
     int is_far = w->plan.resident.home == FP_GPU_FAR;
     CHECK_EQ(w->head.resident_bytes, w->plan.resident.bytes);
     CHECK(w->head.staging == w->plan.staging && w->head.slots == slots);
@@ -111,12 +112,13 @@ static void check_long(const written *w, const token *tokens) {
     for (uint32_t code = 0; code < 1u << w->dict->code_bits; code++) {
         uint8_t read[64];
         if (code >= slots) {
-            uint8_t length = w->memory[is_far ? w->at.pieces + 4ull * code : w->at.resident + code];
+            uint8_t length =
+                w->memory[is_far ? w->at.pieces + 4ull * code : w->at.resident + (code >> shift)];
             wrong += length != FP_GPU_NO_LENGTH;
             continue;
         }
         uint32_t length = is_far ? read_far(w, code, read) : read_long(w, code, read);
-        if (!tokens[code].length) continue;
+        if (code >= w->dict->code_slots || !tokens[code].length) continue;
         wrong += length != tokens[code].length || memcmp(read, tokens[code].bytes, 64) != 0;
     }
     CHECK_EQ(wrong, 0);
@@ -153,7 +155,8 @@ static void check_resident(const written *w, const token *tokens) {
     uint32_t wrong = 0, longest = w->plan.resident.longest, slots = w->dict->code_slots;
     const fp_gpu_dict *head = &w->head;
     CHECK(head->resident == dicts + w->at.resident && head->resident % 16 == 0);
-    CHECK(head->resident_bytes == w->plan.resident.bytes && head->resident_bytes % 16 == 0);
+    CHECK(head->resident_bytes == w->plan.resident.bytes &&
+          head->resident_bytes % FP_GPU_LINE == 0);
     CHECK(head->staging == w->plan.staging && head->slots == w->plan.resident.slots);
     CHECK(head->slots >= slots && head->near <= head->slots && head->split <= head->near);
     CHECK_EQ(head->cold, dicts + (longest == 16 ? w->at.cells16 : w->at.low8));

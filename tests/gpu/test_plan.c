@@ -110,6 +110,7 @@ static void test_batch_sizes(void) {
         int exists = 0;
         for (uint32_t i = FP_STAGED_KERNELS; i < FP_KERNELS; i++)
             exists |= is_for(&fp_kernel_table()[i], &shape, fp_kernel_table()[i].home) &&
+                      fp_kernel_table()[i].max_token <= 16 &&
                       32 * fp_kernel_table()[i].codes_per_lane % batch == 0;
         CHECK_EQ(is_assembled(kernel), exists);
         CHECK(!exists || 32 * kernel->codes_per_lane % batch == 0);
@@ -177,6 +178,10 @@ static void test_long_tokens(void) {
             if (bits >= 12) CHECK(is_long(&shape, &small, 64, FP_GPU_FAR));
             if (bits >= 12 && longest >= 32) CHECK(is_long(&shape, &gpus[L40S], 64, FP_GPU_FAR));
             if (bits <= 6 && longest < 40) CHECK(is_long(&shape, &small, 64, FP_GPU_PIECES));
+            /* Classes that are too small: pieces. */
+            shape.in_long_classes = 0;
+            if (bits < 12 || longest < 40)
+                CHECK(is_long(&shape, &gpus[H100], 64, bits > 12 ? FP_GPU_FAR : FP_GPU_PIECES));
             /* No order: only pieces in global memory. */
             shape.ascends = 0;
             CHECK(is_long(&shape, &gpus[H100], 64, FP_GPU_FAR));
@@ -203,7 +208,7 @@ static void test_long_limit(void) {
     CHECK_EQ(choose(H100, &shape)->max_token, 32);
     shape.in_classes = 1;
     CHECK_EQ(choose(H100, &shape)->max_token, 16);
-    shape.in_classes = shape.ascends = 0;
+    shape.in_classes = shape.ascends = shape.in_long_classes = 0;
     CHECK(!is_assembled(choose(H100, &shape)));
     fp_shape few = ascending(6, 16, 8);
     CHECK_EQ(choose(H100, &few)->max_token, 64);
@@ -218,15 +223,28 @@ static void test_rounds(void) {
         memset(shape.codes_by_length, 0, sizeof shape.codes_by_length);
         shape.codes_by_length[fp_length_band(mean)] = 1000000;
         shape.decoded_bytes = 1000000ull * mean;
-        shape.ascends = 0;
+        shape.ascends = shape.in_long_classes = 0;
         uint32_t staging = plan_on(H100, &shape).staging, most = FP_GPU_LISTED * FP_GPU_PIECE;
         CHECK(staging >= FP_GPU_STAGING(FP_GPU_LEAST_ROOM) && staging <= FP_GPU_STAGING(most));
         CHECK(staging >= FP_GPU_STAGING(256 * mean < most ? 256 * mean : most));
     }
+    /* Buffers of quarters: the largest batch, or what is more than enough for most. */
+    for (uint32_t mean = 1; mean <= 20; mean++) {
+        fp_shape shape = ascending(12, 32, mean > 3 ? mean : 4);
+        shape.decoded_bytes = 1000000ull * mean;
+        fp_plan plan = plan_on(H100, &shape);
+        uint32_t codes = 32 * kernel_of(&plan)->codes_per_lane,
+                 largest = shape.largest_batch[codes / 32];
+        CHECK_EQ(kernel_of(&plan)->max_token, 32);
+        CHECK_EQ(plan.staging,
+                 FP_GPU_STAGING(largest < 2 * codes * mean             ? largest
+                                : 2 * codes * mean < FP_GPU_LEAST_ROOM ? FP_GPU_LEAST_ROOM
+                                                                       : 2 * codes * mean));
+    }
     /* Chunks of a dictionary that nothing uses. */
     fp_shape none = ascending(12, 64, 40);
     memset(none.codes_by_length, 0, sizeof none.codes_by_length);
-    none.decoded_bytes = none.batch_sizes = none.ascends = 0;
+    none.decoded_bytes = none.batch_sizes = none.ascends = none.in_long_classes = 0;
     CHECK_EQ(plan_on(H100, &none).staging, FP_GPU_STAGING(FP_GPU_LEAST_ROOM));
 }
 
@@ -244,11 +262,11 @@ static void check_named(const fp_shape *shape, const fastpair_gpu_info *gpu, uin
     if (kernel->code_bits != shape->code_bits) CHECK_EQ(plan.warps, 0);
     if (kernel->home == FP_GPU_HOT && !shape->hot_slots) CHECK_EQ(plan.warps, 0);
     if (!plan.warps) return;
-    uint32_t warp = plan.staging + FP_GPU_CODE_BUFFER(kernel->codes_per_lane, kernel->code_bits);
-    if (kernel->max_token == 64) warp += FP_GPU_LIST_BYTES;
+    uint32_t warp = FP_GPU_WARP_SHARED(kernel->codes_per_lane, kernel->code_bits, kernel->max_token,
+                                       plan.staging);
     uint32_t shared = FP_GPU_BLOCK_SHARED(plan.resident.bytes, plan.warps, warp);
     CHECK(shared <= gpu->shared_per_block);
-    if (kernel->max_token < 64)
+    if (kernel->max_token <= 16)
         CHECK(plan.staging >= shape->largest_batch[kernel->codes_per_lane] + FP_GPU_LINE - 1);
     fp_block block = fp_plan_block(kernel, gpu, plan.resident.bytes, plan.staging);
     CHECK(block.warps == plan.warps && block.shared == shared);

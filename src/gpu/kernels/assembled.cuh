@@ -9,7 +9,8 @@
  * free. While a warp works on one batch, the codes of its next batch are on their way.
  *
  * Refuses, writing nothing: a batch with a code after the dictionary's last class; a batch that
- * does not end where the next one begins; a batch larger than the host was told. */
+ * does not end where the next one begins; a batch larger than the host was told, if its tokens have
+ * at most 16 bytes. Longer ones go in rounds. */
 #ifndef FP_GPU_ASSEMBLED_CUH
 #define FP_GPU_ASSEMBLED_CUH
 
@@ -111,7 +112,9 @@ DEVICE assembled_batch assembled_fetch(const fp_gpu_span_launch *launch, uint32_
 /* ---------------------------------------------------------------- the whole */
 
 /* One batch whose codes have come. `staging` is the warp's buffer in shared memory, `room` its
- * size. Returns the bits for the status word, the same in all lanes. */
+ * size. Tokens of more than 16 bytes go in as many rounds as they need, mostly one: a buffer for the
+ * largest batch would take room from other warps. Returns the bits for the status word, the same in
+ * all lanes. */
 template <class shape, class unit, int K, int BITS, int L, int D>
 DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *words,
                                  const assembled_batch *batch, uint8_t *shared, uint32_t staging,
@@ -128,23 +131,38 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
     /* As far into a line, or a quarter of a line, in shared memory as in global memory: the copy
      * then reads no line twice. Whole lines count where gathers compete with the copy. */
     enum { line = D == FP_GPU_HOT || D == FP_GPU_FAR ? FP_GPU_LINE : FP_GPU_LINE / 4 };
-    uint32_t moved = ((uint32_t)batch->out + place.begin - staging) & (line - 1);
+    enum { in_rounds = L == 32 };
     if (assembled_lies(batch, place, total)) bad |= FP_GPU_BAD_SIDECAR;
     if (bad) return bad;
     /* The host took the room from the chunk's header; a header that lies makes no lane leave the
      * buffer. A return of its own: with both checks in one, the compiler asks for so many tokens
      * early that K16 loses 2 to 4 % (docs/lab). */
-    if (total + line - 1 > room) return FP_GPU_BAD_SIDECAR;
-    bulk_wait_read(); /* the batch before may still be on its way out of the buffer */
-    warp_sync();
-    uint32_t position = staging + moved + sum - own;
-    if (!shape::asks_early) assembled_ask<shape, BITS, L, D>(dict, words, tokens);
-    assembled_rest<unit> rest = assembled_assemble<shape, unit, K, BITS, L, D>(
-        dict, words, lengths, long_steps, position, shared, tokens);
-    assembled_join(shared, position, batch->left < shape::codes ? (batch->left - 1) / K : 31, rest);
-    bulk_fence();
-    warp_sync(); /* units were written by one lane and are read by another */
-    assembled_drain(shared + staging + moved, batch->out + place.begin, total);
+    if (!in_rounds && total + line - 1 > room) return FP_GPU_BAD_SIDECAR;
+    uint32_t done = 0, first_lane = 0, end_lane = 32, bytes = total;
+    do {
+        if (in_rounds) {
+            /* Lanes whose codes fit the buffer; at least one more than before does. */
+            end_lane = popcount(warp_ballot(sum + line - 1 <= done + room));
+            bytes = warp_shfl(sum, end_lane - 1) - done;
+        }
+        uint64_t out = batch->out + place.begin + done;
+        uint32_t moved = ((uint32_t)out - staging) & (line - 1);
+        bulk_wait_read(); /* what went before may still be on its way out of the buffer */
+        warp_sync();
+        uint32_t position = staging + moved + sum - own - done;
+        if (!shape::asks_early) assembled_ask<shape, BITS, L, D>(dict, words, tokens);
+        assembled_rest<unit> rest = {0, position};
+        if (!in_rounds || (lane() >= first_lane && lane() < end_lane))
+            rest = assembled_assemble<shape, unit, K, BITS, L, D>(dict, words, lengths, long_steps,
+                                                                  position, shared, tokens);
+        warp_sync(); /* lanes above have stored the units that they share with lanes below */
+        assembled_join(shared, position, rest);
+        bulk_fence();
+        warp_sync(); /* units were written by one lane and are read by another */
+        assembled_drain(shared + staging + moved, out, bytes);
+        done += bytes;
+        first_lane = end_lane;
+    } while (in_rounds && done < total);
     return 0;
 }
 
@@ -172,7 +190,7 @@ DEVICE assembled_dict assembled_open(const fp_gpu_dict *head, uint8_t *shared) {
     enum { part = L <= 16 ? L / 2 : L / 4 };
     assembled_dict dict;
     dict.lengths = shared;
-    dict.tokens = shared + (L <= 16 ? FP_GPU_CLASS_TABLE(BITS) : FP_GPU_LENGTH_TABLE(BITS));
+    dict.tokens = shared + (L <= 16 ? FP_GPU_CLASS_TABLE(BITS) : FP_GPU_LENGTH_TABLE(BITS, L));
     dict.halves = dict.tokens + part * (head->near - head->split);
     dict.quarters[0] = dict.halves + part * (head->near - head->further[0]);
     dict.quarters[1] = dict.quarters[0] + part * (head->near - head->further[1]);
@@ -199,7 +217,7 @@ DEVICE uint32_t assembled_run(const fp_gpu_span_launch *launch, uint32_t span, u
     uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
     fp_gpu_dict head = assembled_head(launch->dicts, launch->spans[span].dict);
     assembled_dict dict = assembled_open<BITS, L>(&head, shared);
-    uint32_t warp_bytes = shape::code_bytes + shape::list_bytes + head.staging;
+    uint32_t warp_bytes = FP_GPU_WARP_SHARED(K, BITS, L, head.staging);
     uint32_t buffers = head.resident_bytes + warp * warp_bytes;
     uint8_t *codes = shared + buffers;
     uint8_t *next_run = shared + head.resident_bytes + warps * warp_bytes;

@@ -25,6 +25,7 @@ template <int K, int BITS, int L, int D, int S> struct assembled_shape {
         aligned = lane_bits % 32 == 0, /* every lane's codes begin with a word */
         batch_bytes = lane_bits * 4,
         code_bytes = FP_GPU_CODE_BUFFER(K, BITS),
+        long_shift = FP_GPU_LONG_SHIFT(BITS, L),
         class_shift = FP_GPU_CLASS_SHIFT(BITS),
         token_words = L / 4,
         /* Of tokens in pieces. */
@@ -161,15 +162,16 @@ DEVICE int assembled_measure(const assembled_dict *dict, const uint32_t *words, 
     return (all & 0x08080808u) != 0 || largest >= dict->slots;
 }
 
-/* The same for tokens of more than 16 bytes, whose lengths are a table by code. */
+/* The same for tokens of more than 16 bytes, whose lengths are bytes. */
 template <class shape, int K, int BITS, int D>
 DEVICE int assembled_measure_long(const assembled_dict *dict, const uint32_t *words, uint32_t left,
                                   uint32_t *lengths) {
+    enum { shift = shape::long_shift };
     uint32_t all = 0;
     UNROLL for (int k = 0; k < K; k++) {
-        uint32_t code = assembled_bits(words, k * BITS, BITS);
-        uint32_t length = D == FP_GPU_FAR ? global_load4(dict->cold + 4 * code) & 0xff
-                                          : shared_load1(dict->lengths + code);
+        uint32_t of_class = assembled_bits(words, k * BITS + shift, BITS - shift);
+        uint32_t length = D == FP_GPU_FAR ? global_load4(dict->cold + 4 * of_class) & 0xff
+                                          : shared_load1(dict->lengths + of_class);
         lengths[k / 4] = k % 4 ? lengths[k / 4] + (length << 8 * (k % 4)) : length;
     }
     UNROLL for (int i = 0; i < (K + 3) / 4; i++) all |= lengths[i];

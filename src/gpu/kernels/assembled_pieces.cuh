@@ -125,7 +125,8 @@ DEVICE uint32_t pieces_decode(const assembled_dict *dict, const uint32_t *words,
         uint32_t mine = from < count ? least(each, count - from) : 0;
         assembled_rest<unit> rest = pieces_assemble<unit, BITS, D>(dict, list + 4 * from, mine,
                                                                    staging + moved, shared, &begin);
-        assembled_join(shared, begin, (count - 1) / each, rest);
+        warp_sync(); /* lanes above have stored the units that they share with lanes below */
+        assembled_join(shared, begin, rest);
         bulk_fence();
         warp_sync(); /* units were written by one lane and are read by another, as is the list */
         assembled_drain(shared + staging + moved, out, bytes);

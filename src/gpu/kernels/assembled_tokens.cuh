@@ -1,7 +1,7 @@
 /* assembled_tokens.cuh - a lane's tokens, put together. In: K codes and lengths, and where the
  * lane's output begins. Out: the tokens, back to back, in shared memory. The trick: a lane shifts
- * tokens into place in registers and stores aligned units of 4 or 8 bytes when they are full; units
- * that two lanes share are joined with one shuffle at the end. */
+ * tokens into place in registers and stores aligned units of 4 or 8 bytes when they are full. Of a
+ * unit that two lanes share, the upper lane stores all, and then the lower lane its bytes again. */
 #ifndef FP_GPU_ASSEMBLED_TOKENS_CUH
 #define FP_GPU_ASSEMBLED_TOKENS_CUH
 
@@ -91,17 +91,49 @@ DEVICE void assembled_put(uint8_t *shared, const uint32_t *token, uint32_t lengt
     }
 }
 
+/* The units that a token makes up from byte `end` on, after what is pending. */
 template <int WORDS>
-DEVICE void assembled_put(uint8_t *shared, const uint32_t *token, uint32_t length,
-                          assembled_rest<uint64_t> *rest) {
-    uint32_t shift = rest->end * 8 & 63, at = rest->end & ~7u;
-    uint64_t unit[WORDS / 2 + 1];
-    unit[0] = rest->pending;
+DEVICE void assembled_units(const uint32_t *token, uint32_t end, uint64_t pending, uint64_t *unit) {
+    uint32_t shift = end * 8 & 63;
+    unit[0] = pending;
     UNROLL for (int i = 0; i < WORDS / 2; i++) {
         uint64_t half = (uint64_t)token[2 * i + 1] << 32 | token[2 * i];
         unit[i] |= half << shift;
         unit[i + 1] = shift_right64(half, 64 - shift);
     }
+}
+
+/* The same by words: up one word if the unit's upper word comes first, then by bytes. Fewer
+ * instructions, which pays for long tokens. */
+template <int WORDS>
+DEVICE void assembled_long_units(const uint32_t *token, uint32_t end, uint64_t pending,
+                                 uint64_t *unit) {
+    int up = (end & 4) != 0;
+    uint32_t before = 0; /* the word below */
+    UNROLL for (int i = 0; i < WORDS / 2 + 1; i++) {
+        uint32_t half[2];
+        UNROLL for (int j = 0; j < 2; j++) {
+            int w = 2 * i + j;
+            uint32_t straight = w < WORDS ? token[w < WORDS ? w : 0] : 0,
+                     moved = w > 0 && w <= WORDS ? token[w > 0 && w <= WORDS ? w - 1 : 0] : 0;
+            uint32_t word = up ? moved : straight;
+            half[j] = funnel_left(before, word, end * 8);
+            before = word;
+        }
+        unit[i] = (uint64_t)half[1] << 32 | half[0];
+    }
+    unit[0] |= pending;
+}
+
+template <int WORDS>
+DEVICE void assembled_put(uint8_t *shared, const uint32_t *token, uint32_t length,
+                          assembled_rest<uint64_t> *rest) {
+    uint32_t at = rest->end & ~7u;
+    uint64_t unit[WORDS / 2 + 1];
+    if (WORDS > 4)
+        assembled_long_units<WORDS>(token, rest->end, rest->pending, unit);
+    else
+        assembled_units<WORDS>(token, rest->end, rest->pending, unit);
     rest->end += length;
     rest->pending = unit[0];
     UNROLL for (uint32_t u = 0; u < WORDS / 2; u++) {
@@ -152,35 +184,26 @@ DEVICE assembled_rest<unit> assembled_assemble(const assembled_dict *dict, const
     return rest;
 }
 
-/* Units in shared memory, and the one of the lane below. */
-DEVICE void assembled_store(uint8_t *at, uint32_t unit) { shared_store4(at, unit); }
-DEVICE void assembled_store(uint8_t *at, uint64_t unit) { shared_store8(at, unit); }
-DEVICE void assembled_load(const uint8_t *at, uint32_t *unit) { *unit = shared_load4(at); }
-DEVICE void assembled_load(const uint8_t *at, uint64_t *unit) { *unit = shared_load8(at); }
-DEVICE uint32_t assembled_below(uint32_t unit) { return warp_shfl_up(unit, 1); }
-DEVICE uint64_t assembled_below(uint64_t unit) {
-    uint32_t low = warp_shfl_up((uint32_t)unit, 1), high = warp_shfl_up((uint32_t)(unit >> 32), 1);
-    return (uint64_t)high << 32 | low;
-}
-
-/* join: units that two lanes share. `last` is the last lane with codes. A lane that has all its
- * codes fills a unit, so its first unit is stored already; only the last lane's may still be its
- * rest. */
+/* join: what a lane has of its last unit. The lane above has stored that unit with zeros in place of
+ * these bytes, if a warp_sync is between. A lane that has all its codes fills a unit; the chunk's
+ * last lane may not, and stores byte by byte what it has. */
 template <class unit>
-DEVICE void assembled_join(uint8_t *shared, uint32_t position, uint32_t last,
-                           assembled_rest<unit> rest) {
-    uint32_t inside = ~((uint32_t)sizeof(unit) - 1), first = position & inside,
-             at = rest.end & inside;
-    unit below = assembled_below(rest.pending), stored;
-    if (lane() > 0 && lane() <= last && position != first) {
-        if (at == first) {
-            rest.pending |= below;
-        } else {
-            assembled_load(shared + first, &stored);
-            assembled_store(shared + first, stored | below);
-        }
+DEVICE void assembled_join(uint8_t *shared, uint32_t position, assembled_rest<unit> rest) {
+    uint32_t count = rest.end & (sizeof(unit) - 1), at = rest.end - count;
+    uint64_t left = rest.pending;
+    if (position > at) {
+        for (uint32_t i = position; i < rest.end; i++)
+            shared_store1(shared + i, (uint32_t)(left >> 8 * (i - at)));
+        return;
     }
-    if (lane() == last && rest.end != at) assembled_store(shared + at, rest.pending);
+    UNROLL for (uint32_t bytes = sizeof(unit) / 2; bytes; bytes /= 2) {
+        if (!(count & bytes)) continue;
+        if (bytes == 4) shared_store4(shared + at, (uint32_t)left);
+        if (bytes == 2) shared_store2(shared + at, (uint32_t)left);
+        if (bytes == 1) shared_store1(shared + at, (uint32_t)left);
+        left >>= 8 * bytes;
+        at += bytes;
+    }
 }
 
 #endif

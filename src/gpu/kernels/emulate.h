@@ -125,6 +125,7 @@ EMULATE_LOAD(shared_load4, emulate_shared_load, const uint8_t *, uint32_t, uint3
 EMULATE_LOAD(shared_load8, emulate_shared_load, const uint8_t *, uint64_t, uint64_t)
 EMULATE_LOAD(shared_load16, emulate_shared_load, const uint8_t *, fp_words4, fp_words4)
 EMULATE_STORE(shared_store1, emulate_shared_store, uint8_t *, uint8_t, uint32_t)
+EMULATE_STORE(shared_store2, emulate_shared_store, uint8_t *, uint16_t, uint32_t)
 EMULATE_STORE(shared_store4, emulate_shared_store, uint8_t *, uint32_t, uint32_t)
 EMULATE_STORE(shared_store8, emulate_shared_store, uint8_t *, uint64_t, uint64_t)
 EMULATE_STORE(shared_store16, emulate_shared_store, uint8_t *, fp_words4, fp_words4)

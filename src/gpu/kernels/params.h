@@ -76,7 +76,7 @@ typedef struct fp_gpu_dict {
     /* For kernels that read global memory: cells as long as the kernel's longest token, or, of
      * tokens of up to 64 bytes, FP_GPU_FAR_ENTRY words and then pieces. */
     uint64_t cold;
-    /* Whole 16-byte units; the other three as in fp_resident. */
+    /* Whole lines; the other three as in fp_resident. */
     uint32_t resident_bytes, slots, near, split;
     /* FP_GPU_STAGING of the largest batch; less where a batch may go in several rounds. */
     uint32_t staging;
@@ -94,17 +94,21 @@ typedef struct fp_gpu_dict {
 #define FP_GPU_CLASS_TABLE(bits) ((bits) <= 5 ? 16 : 1 << ((bits)-FP_GPU_CLASS_SHIFT(bits)) >> 1)
 #define FP_GPU_NO_CLASS          15u
 
-/* Tokens of more than 16 bytes: lengths are a table of one byte per code, as classes would waste
- * too many codes. FP_GPU_NO_LENGTH marks codes that the dictionary does not have. */
-#define FP_GPU_LENGTH_TABLE(bits) ((bits) <= 4 ? 16 : 1 << (bits))
-#define FP_GPU_NO_LENGTH          0x80u
+/* Tokens of more than 16 bytes: lengths are bytes of a table. Of up to 32 bytes there is one per
+ * class of codes: 128 classes are 32 words, one per bank, and lanes read them without a conflict.
+ * Classes of up to 64 lengths would waste too many codes, so there is one per code.
+ * FP_GPU_NO_LENGTH marks codes that the dictionary does not have. */
+#define FP_GPU_LONG_SHIFT(bits, longest) ((longest) > 32 || (bits) <= 7 ? 0 : (bits)-7)
+#define FP_GPU_LENGTH_TABLE(bits, longest)                                                         \
+    ((bits) <= 4 ? 16 : 1 << ((bits)-FP_GPU_LONG_SHIFT(bits, longest)))
+#define FP_GPU_NO_LENGTH 0x80u
 
 /* Tokens of up to 64 bytes are cut into pieces of up to 16. A warp lists the pieces of its codes:
  * as many as this at a time, 4 bytes each, and where the last one ends. */
 #define FP_GPU_PIECE      16u
 #define FP_GPU_LISTED     576u
 #define FP_GPU_LIST_BYTES (4 * FP_GPU_LISTED + 16)
-/* The least room that rounds of such tokens need: a lane's codes, and a line. */
+/* The least room that rounds of tokens of more than 16 bytes need: a lane's codes, and a line. */
 #define FP_GPU_LEAST_ROOM 1024u
 /* In global memory: for each code 4 bytes, its first piece and its length; then the pieces. */
 #define FP_GPU_FAR_ENTRY(piece, length) ((uint32_t)(piece) << 8 | (length))
@@ -115,6 +119,12 @@ typedef struct fp_gpu_dict {
 /* A warp's buffer for output: a batch of so many bytes fits wherever in a line it begins. */
 #define FP_GPU_LINE           128
 #define FP_GPU_STAGING(bytes) (((bytes) + FP_GPU_LINE - 1 + 15) / 16 * 16)
+/* A warp's buffers, whole lines: codes arrive in as few accesses as can be if they lie in lines of
+ * shared memory as they do in global memory. */
+#define FP_GPU_LINES(bytes) (((bytes) + FP_GPU_LINE - 1) / FP_GPU_LINE * FP_GPU_LINE)
+#define FP_GPU_WARP_SHARED(codes_per_lane, bits, longest, staging)                                 \
+    FP_GPU_LINES(FP_GPU_CODE_BUFFER(codes_per_lane, bits) +                                        \
+                 ((longest) == 64 ? FP_GPU_LIST_BYTES : 0) + (staging))
 /* Shared memory of a block: the resident dictionary, two buffers per warp, and the number of the
  * next run of batches. */
 #define FP_GPU_BLOCK_SHARED(resident, warps, warp) ((resident) + (warps) * (warp) + 16)

@@ -34,7 +34,7 @@ typedef struct fp_resident {
     uint32_t near, split;
     /* The slots from which on tokens have a third and a fourth part. */
     uint32_t further[2];
-    /* Whole 16-byte units. */
+    /* Whole lines. */
     uint32_t bytes;
 } fp_resident;
 
@@ -43,9 +43,14 @@ static inline uint32_t fp_resident_part(uint32_t longest) {
     return longest <= 16 ? longest / 2 : longest / 4;
 }
 
+/* log2 of the codes of a length class. */
+static inline uint32_t fp_resident_shift(uint32_t code_bits, uint32_t longest) {
+    return longest <= 16 ? FP_GPU_CLASS_SHIFT(code_bits) : FP_GPU_LONG_SHIFT(code_bits, longest);
+}
+
 /* Slots up to the end of the last length class. */
-static inline uint32_t fp_resident_slots(uint32_t code_bits, uint32_t slots) {
-    uint32_t class_codes = 1u << FP_GPU_CLASS_SHIFT(code_bits);
+static inline uint32_t fp_resident_slots(uint32_t code_bits, uint32_t longest, uint32_t slots) {
+    uint32_t class_codes = 1u << fp_resident_shift(code_bits, longest);
     return (slots + class_codes - 1) / class_codes * class_codes;
 }
 
@@ -55,18 +60,18 @@ static inline fp_resident fp_resident_shape(fp_gpu_home home, uint32_t code_bits
                                             uint32_t slots, uint32_t hot,
                                             const uint32_t first_above[3]) {
     fp_resident shape = {home, code_bits, longest, 0, 0, 0, {0, 0}, 0};
-    const int in_classes = longest <= 16;
-    shape.slots = in_classes ? fp_resident_slots(code_bits, slots) : slots;
+    shape.slots = fp_resident_slots(code_bits, longest, slots);
     shape.near = home == FP_GPU_FAR ? 0 : home == FP_GPU_HOT ? hot : shape.slots;
     shape.split = first_above[0] < shape.near ? first_above[0] : shape.near;
     uint32_t parts = 2 * shape.near - shape.split;
-    for (int i = 0; i < 2 && !in_classes; i++) {
+    for (int i = 0; i < 2 && longest > 16; i++) {
         shape.further[i] = first_above[i + 1] < shape.near ? first_above[i + 1] : shape.near;
         parts += shape.near - shape.further[i];
     }
     uint32_t table = (uint32_t)FP_GPU_CLASS_TABLE(code_bits);
-    if (!in_classes) table = home == FP_GPU_FAR ? 0 : (uint32_t)FP_GPU_LENGTH_TABLE(code_bits);
-    shape.bytes = (table + fp_resident_part(longest) * parts + 15) / 16 * 16;
+    if (longest > 16)
+        table = home == FP_GPU_FAR ? 0 : (uint32_t)FP_GPU_LENGTH_TABLE(code_bits, longest);
+    shape.bytes = FP_GPU_LINES(table + fp_resident_part(longest) * parts);
     return shape;
 }
 
@@ -78,21 +83,22 @@ typedef struct fp_resident_tokens {
     uint32_t slots;
 } fp_resident_tokens;
 
-/* Lengths by class, as nibbles, or by code; returns the bytes that they take. */
+/* Lengths by class, as nibbles or as bytes; returns the bytes that they take. */
 static inline uint32_t fp_resident_lengths(const fp_resident *shape,
                                            const fp_resident_tokens *tokens, uint8_t *to) {
-    uint32_t codes = 1u << shape->code_bits, shift = FP_GPU_CLASS_SHIFT(shape->code_bits);
-    if (shape->longest > 16) {
-        for (uint32_t code = 0; code < codes; code++)
-            to[code] = code < tokens->slots ? tokens->lengths[code] : FP_GPU_NO_LENGTH;
-        return (uint32_t)FP_GPU_LENGTH_TABLE(shape->code_bits);
-    }
+    uint32_t codes = 1u << shape->code_bits;
+    uint32_t shift = fp_resident_shift(shape->code_bits, shape->longest);
     for (uint32_t i = 0; i << shift < codes; i++) {
         uint32_t code = i << shift;
+        if (shape->longest > 16) {
+            to[i] = code < tokens->slots ? tokens->lengths[code] : FP_GPU_NO_LENGTH;
+            continue;
+        }
         uint32_t nibble = code < tokens->slots ? tokens->lengths[code] - 1u : FP_GPU_NO_CLASS;
         to[i / 2] |= (uint8_t)(nibble << i % 2 * 4);
     }
-    return (uint32_t)FP_GPU_CLASS_TABLE(shape->code_bits);
+    return (uint32_t)(shape->longest > 16 ? FP_GPU_LENGTH_TABLE(shape->code_bits, shape->longest)
+                                          : FP_GPU_CLASS_TABLE(shape->code_bits));
 }
 
 /* All pieces of each token, token after token; returns how many. NULL: only counts. */

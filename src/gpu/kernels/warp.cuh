@@ -125,6 +125,7 @@ DEVICE fp_words4 shared_load16(const uint8_t *at) {
     return fp_words4{{loaded.x, loaded.y, loaded.z, loaded.w}};
 }
 DEVICE void shared_store1(uint8_t *at, uint32_t value) { *at = (uint8_t)value; }
+DEVICE void shared_store2(uint8_t *at, uint32_t value) { *(uint16_t *)at = (uint16_t)value; }
 DEVICE void shared_store4(uint8_t *at, uint32_t value) { *(uint32_t *)at = value; }
 DEVICE void shared_store8(uint8_t *at, uint64_t value) { *(uint64_t *)at = value; }
 DEVICE void shared_store16(uint8_t *at, fp_words4 value) {
