@@ -138,6 +138,9 @@ DEVICE uint32_t assembled_decode(const assembled_dict *dict, const uint32_t *wor
      * buffer. A return of its own: with both checks in one, the compiler asks for so many tokens
      * early that K16 loses 2 to 4 % (docs/lab). */
     if (!in_rounds && total + line - 1 > room) return FP_GPU_BAD_SIDECAR;
+    /* More than 24 bytes. */
+    if (assembled_goes_around<unit, L>())
+        long_steps = assembled_long_steps<K, 128 - 25, 7>(lengths);
     uint32_t done = 0, first_lane = 0, end_lane = 32, bytes = total;
     do {
         if (in_rounds) {

@@ -110,14 +110,15 @@ template <class shape, int K, int BITS> DEVICE void assembled_cut(uint32_t left,
     }
 }
 
-/* In which steps the warp meets tokens of more than 8 bytes. */
+/* In which steps the warp meets tokens whose lengths, plus MORE, have bit BIT set: long ones. */
 DEVICE uint32_t assembled_step_bit(int k) { return 1u << (k / 4 + 8 * (k % 4)); }
 
-template <int K> DEVICE uint32_t assembled_long_steps(const uint32_t *lengths) {
+template <int K, int MORE, int BIT> DEVICE uint32_t assembled_long_steps(const uint32_t *lengths) {
     static_assert(K <= 32, "a bit for each step");
     uint32_t mine = 0;
-    /* Byte i of word w is the length of token 4 w + i, less one: above 7 if bit 3 is set. */
-    UNROLL for (int w = 0; w < (K + 3) / 4; w++) mine |= (lengths[w] & 0x08080808u) >> 3 << w;
+    /* Byte i of word w is the length of token 4 w + i. */
+    UNROLL for (int w = 0; w < (K + 3) / 4; w++) mine |=
+        ((lengths[w] + MORE * 0x01010101u) & (0x01010101u << BIT)) >> BIT << w;
     return warp_or(mine);
 }
 
@@ -152,7 +153,8 @@ DEVICE int assembled_measure(const assembled_dict *dict, const uint32_t *words, 
         UNROLL for (int k = 0; k < K; k++) largest =
             greatest(largest, assembled_bits(words, k * BITS, BITS));
     }
-    if (D == FP_GPU_RARE) *long_steps = assembled_long_steps<K>(lengths);
+    /* Lengths are less one here: more than 8 bytes. */
+    if (D == FP_GPU_RARE) *long_steps = assembled_long_steps<K, 0, 3>(lengths);
     UNROLL for (int i = 0; i < (K + 3) / 4; i++) {
         lengths[i] += 0x01010101u;
         /* Bytes that stand for no token. */

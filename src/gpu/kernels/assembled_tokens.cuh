@@ -23,16 +23,31 @@ template <int L> DEVICE void assembled_half(const uint8_t *at, uint32_t *words) 
     }
 }
 
-/* Token k of up to 32 bytes: the quarters that it has, and zeros. */
+/* Whether the warp goes around fourth quarters where no lane has one: with short stores, which are
+ * for short tokens. Where tokens are long, the second way costs more than it saves
+ * (docs/lab/gpu-tried.md). */
+template <class unit, int L> DEVICE constexpr bool assembled_goes_around() {
+    return L == 32 && sizeof(unit) == 4;
+}
+
+/* Token k of up to 32 bytes: of its first three quarters those that it has, and zeros. */
 template <int BITS>
 DEVICE void assembled_quarters(const assembled_dict *dict, const uint32_t *words, int k,
                                uint32_t *token) {
     uint32_t at = assembled_scaled<BITS>(words, k, 3);
-    UNROLL for (int i = 2; i < 8; i++) token[i] = 0;
+    UNROLL for (int i = 2; i < 6; i++) token[i] = 0;
     assembled_half<16>(dict->tokens + at, token);
     if (at >= dict->split << 3) assembled_half<16>(dict->halves + at, token + 2);
     if (at >= dict->further[0] << 3) assembled_half<16>(dict->quarters[0] + at, token + 4);
-    if (at >= dict->further[1] << 3) assembled_half<16>(dict->quarters[1] + at, token + 6);
+}
+
+/* Its fourth quarter, or zeros. */
+template <int BITS>
+DEVICE void assembled_fourth(const assembled_dict *dict, const uint32_t *words, int k,
+                             uint32_t *quarter) {
+    uint32_t at = assembled_scaled<BITS>(words, k, 3);
+    quarter[0] = quarter[1] = 0;
+    if (at >= dict->further[1] << 3) assembled_half<16>(dict->quarters[1] + at, quarter);
 }
 
 /* Token k: L bytes, zero-padded. */
@@ -40,10 +55,6 @@ template <int BITS, int L, int D>
 DEVICE void assembled_token(const assembled_dict *dict, const uint32_t *words, int k,
                             uint32_t *token) {
     enum { cell_scale = L == 16 ? 4 : 3, half_scale = cell_scale - 1 };
-    if (L == 32) {
-        assembled_quarters<BITS>(dict, words, k, token);
-        return;
-    }
     if (D == FP_GPU_FAR) {
         uint64_t at = dict->cold + assembled_scaled<BITS>(words, k, cell_scale);
         fp_words4 cell = {{0, 0, 0, 0}};
@@ -163,9 +174,21 @@ DEVICE assembled_rest<unit> assembled_assemble(const assembled_dict *dict, const
     assembled_rest<unit> rest = {0, position};
     UNROLL for (int k = 0; k < K; k++) {
         uint32_t length = byte_of(lengths[k / 4], k % 4), *token = tokens[k];
-        if (D == FP_GPU_RARE) {
-            /* An access by no lane takes as long as any other, so the warp goes around accesses to
-             * second halves where it can. */
+        /* An access by no lane takes as long as any other, so the warp goes around accesses to
+         * fourth quarters and to rare second halves where it can. */
+        if (assembled_goes_around<unit, L>()) {
+            uint32_t quarter[2];
+            assembled_quarters<BITS>(dict, words, k, token);
+            assembled_put<6>(shared, token, least(length, 24), &rest);
+            if (long_steps & assembled_step_bit(k)) {
+                assembled_fourth<BITS>(dict, words, k, quarter);
+                assembled_put<2>(shared, quarter, excess(length, 24), &rest);
+            }
+        } else if (L == 32) {
+            assembled_quarters<BITS>(dict, words, k, token);
+            assembled_fourth<BITS>(dict, words, k, token + 6);
+            assembled_put<8>(shared, token, length, &rest);
+        } else if (D == FP_GPU_RARE) {
             uint32_t at = assembled_scaled<BITS>(words, k, 3);
             assembled_half<16>(dict->tokens + at, token);
             if (long_steps & assembled_step_bit(k)) {
