@@ -117,7 +117,9 @@ static void open_copies(host_work *work) {
     for (uint64_t i = 0; i < work->count; i++) {
         uint8_t *image = work->host + i * size;
         if (i) memcpy(image, work->host, (size_t)size);
-        if (fastpair_column_open(image, size, NULL, &work->copies[i], &error))
+        fastpair_open_options options = {.struct_size = sizeof options,
+                                         .threads = bench_threads()}; /* that unpack cold chunks */
+        if (fastpair_column_open(image, size, &options, &work->copies[i], &error))
             bench_die("%s: %s", work->column->path, error.message);
     }
 }

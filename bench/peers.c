@@ -13,6 +13,8 @@
  *     --not-host        without the settings that --settings=host has
  *     --from-host       on the GPU also from host memory, for some settings of each codec
  *     --memory=WHICH    of host memory: both (the default), or pinned
+ *     --cold=COLD.fpc   only how small FILE.fpc, this cold file of the same column and zstd of its
+ *                       text are, and how fast one thread reads them
  *
  * The bytes are those of all rows one after the other, without separators, as fastpair counts them.
  * They are cut into chunks, each compressed by itself, so that a GPU can decompress them side by
@@ -29,7 +31,7 @@ static _Noreturn void usage(void) {
           "[--seconds=S]\n"
           "           [--only=cpu|gpu] [--settings=quick|host|main|all] [--not-host] [--from-host] "
           "[--memory=both|pinned]\n"
-          "           FILE.fpc...\n",
+          "           [--cold=COLD.fpc] FILE.fpc...\n",
           stderr);
     exit(2);
 }
@@ -56,6 +58,8 @@ static void take_option(peer_options *options, const char *argument) {
     size_t name = (size_t)(value++ - argument);
     if (is_option(argument, name, "--nvcomp"))
         options->nvcomp = value;
+    else if (is_option(argument, name, "--cold"))
+        options->cold = value;
     else if (is_option(argument, name, "--bytes"))
         options->bytes = bench_size(value);
     else if (is_option(argument, name, "--launches"))
@@ -98,6 +102,13 @@ int main(int count, char **arguments) {
     }
     for (; first < count; first++) {
         bench_column column = bench_column_open(arguments[first]);
+        if (options.cold) {
+            bench_column cold = bench_column_open(options.cold);
+            measure_rest(&options, &column, &cold);
+            bench_column_close(&cold);
+            bench_column_close(&column);
+            continue;
+        }
         if (options.cpu) measure_cpu_peers(&options, &column);
         if (library) measure_nvcomp(&device, &options, library, &column);
         bench_column_close(&column);

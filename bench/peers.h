@@ -66,9 +66,13 @@ typedef struct peer_options {
     bool only_pinned; /* no pageable host memory */
     bool cpu, gpu;    /* which of the two */
     const char *nvcomp;
+    const char *cold; /* the column's cold file: only what peers_rest.c measures */
 } peer_options;
 
 void measure_cpu_peers(const peer_options *options, const bench_column *column);
+
+/* A column at rest: the same rows warm and cold, beside zstd on the text (peers_rest.c). */
+void measure_rest(const peer_options *options, const bench_column *warm, const bench_column *cold);
 
 /* nvCOMP opened from a path; ends the program if it cannot be. */
 typedef struct nvcomp_library nvcomp_library;

@@ -22,12 +22,18 @@ enum {
     OPTION_ROWS,
     OPTION_BACKEND,
     OPTION_JSON,
+    OPTION_CHUNKS,
+    OPTION_NAME,
+    OPTION_META,
+    OPTION_TYPE,
     OPTION_CHUNK,
     OPTION_ALIGN,
     OPTION_BATCH,
     OPTION_SAMPLE,
     OPTION_MEMORY,
     OPTION_TRAIN,
+    OPTION_COLD,
+    OPTION_WARM,
     OPTION_DEMO
 };
 
@@ -57,6 +63,10 @@ static const struct option long_options[] = {
     {"rows", required_argument, NULL, OPTION_ROWS},
     {"backend", required_argument, NULL, OPTION_BACKEND},
     {"json", no_argument, NULL, OPTION_JSON},
+    {"chunks", no_argument, NULL, OPTION_CHUNKS},
+    {"name", required_argument, NULL, OPTION_NAME},
+    {"meta", required_argument, NULL, OPTION_META},
+    {"type", required_argument, NULL, OPTION_TYPE},
     {"chunk", required_argument, NULL, OPTION_CHUNK},
     {"align", required_argument, NULL, OPTION_ALIGN},
     {"batch", required_argument, NULL, OPTION_BATCH},
@@ -64,6 +74,8 @@ static const struct option long_options[] = {
     {"memory", required_argument, NULL, OPTION_MEMORY},
     {"dictionary", required_argument, NULL, 'D'},
     {"train-dict", required_argument, NULL, OPTION_TRAIN},
+    {"cold", no_argument, NULL, OPTION_COLD},
+    {"warm", no_argument, NULL, OPTION_WARM},
     {"demo", no_argument, NULL, OPTION_DEMO},
     {NULL, 0, NULL, 0},
 };
@@ -185,7 +197,7 @@ static int parse_seconds(const char *text, double *seconds) {
 }
 
 /* One option with its value. */
-static int take_option(int option, const char *value, cli_options *options) {
+static int take_option(int option, char *value, cli_options *options) {
     static const char *const goals[] = {"balanced", "ratio", "speed", NULL};
     static const char *const backends[] = {"auto", "cpu", "gpu", NULL};
     int index, result;
@@ -215,6 +227,12 @@ static int take_option(int option, const char *value, cli_options *options) {
     case '0': options->separator = 0; return CLI_OK;
     case 'D': options->dictionary = value; return CLI_OK;
     case OPTION_JSON: options->json = true; return CLI_OK;
+    case OPTION_COLD: options->cold = true; return CLI_OK;
+    case OPTION_WARM: options->warm = true; return CLI_OK;
+    case OPTION_CHUNKS: options->chunk_list = true; return CLI_OK;
+    case OPTION_NAME: return cli_describe_name(&options->description, value);
+    case OPTION_META: return cli_describe_pair(&options->description, value);
+    case OPTION_TYPE: return cli_describe_type(&options->description, value);
     case 'T':
         result = parse_number("-T", value, 0, 1024, &number);
         options->threads = (uint32_t)number;
@@ -262,8 +280,17 @@ static int check_together(const cli_options *options) {
     if (options->slice && mode != CLI_MODE_DECOMPRESS) return MISTAKE("--rows goes with -d only");
     if (options->slice && options->remove_input)
         return MISTAKE("--rm with --rows would remove rows that are not written; leave --rm out");
+    if ((options->cold || options->warm) && mode != CLI_MODE_COMPRESS && mode != CLI_MODE_BENCH)
+        return MISTAKE("--cold and --warm go with compressing and converting only");
+    if (options->cold && options->warm) return MISTAKE("--cold and --warm contradict each other");
     if (options->json && mode != CLI_MODE_LIST && mode != CLI_MODE_BENCH)
         return MISTAKE("--json goes with -l and -b only");
+    if (options->chunk_list && (!options->json || mode != CLI_MODE_LIST))
+        return MISTAKE("--chunks goes with -l --json only");
+    if (options->description.given && mode != CLI_MODE_COMPRESS)
+        return MISTAKE("--name, --meta and --type go with compressing only");
+    if (options->description.metadata.name && options->file_count > 1)
+        return MISTAKE("--name takes one input, not %d", options->file_count);
     if (options->output && !writes)
         return MISTAKE("-o goes with compressing and -d only%s",
                        mode == CLI_MODE_TRAIN ? "; --train-dict names its own output" : "");
@@ -289,6 +316,7 @@ int cli_options_parse(int argc, char **argv, cli_options *options) {
                              .expert = {.struct_size = sizeof(options->expert)},
                              .end_row = UINT64_MAX,
                              .bench_seconds = 1};
+    cli_description_begin(&options->description);
     opterr = 0;
     int option;
     while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
@@ -309,5 +337,6 @@ int cli_options_parse(int argc, char **argv, cli_options *options) {
     }
     options->files = argv + optind;
     options->file_count = argc - optind;
+    cli_description_finish(&options->description);
     return check_together(options);
 }

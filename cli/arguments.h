@@ -2,6 +2,7 @@
 #ifndef CLI_ARGUMENTS_H
 #define CLI_ARGUMENTS_H
 
+#include "describe.h"
 #include "fastpair.h"
 
 #include <stdbool.h>
@@ -27,6 +28,7 @@ typedef struct cli_options {
     bool force;                     /* -f */
     bool remove_input;              /* --rm */
     bool json;                      /* --json */
+    bool chunk_list;                /* --chunks */
     int verbosity;                  /* -1 quiet, 0, 1 verbose */
     uint32_t threads;               /* -T; 0 all cores */
     uint64_t memory;                /* --memory; 0 default */
@@ -37,8 +39,11 @@ typedef struct cli_options {
     uint32_t max_token;             /* 0 unless the codec says */
     fastpair_goal goal;             /* --optimize */
     uint32_t level;                 /* -1 to -9; 0 default */
+    bool cold;                      /* --cold */
+    bool warm;                      /* --warm */
     uint64_t chunk_bytes;           /* --chunk; 0 default */
     fastpair_expert_options expert; /* --seed, --sample, --batch, --align */
+    cli_description description;    /* --name, --meta, --type */
     bool slice;                     /* --rows was given */
     uint64_t first_row;             /* --rows: from this row */
     uint64_t end_row;               /* --rows: up to here, exclusive; UINT64_MAX for the end */

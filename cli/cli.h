@@ -198,6 +198,10 @@ fastpair_gpu *cli_backend_open_gpu(const cli_options *options, fastpair_error *w
 
 int cli_compress(const cli_options *options, const char *path,
                  const fastpair_dictionary *dictionary);
+/* Whether a file begins as compressed columns do, so that --cold converts it (cmd_convert.c). A pipe is
+ * not looked at. */
+int cli_begins_as_column(const char *path, bool *is_column);
+int cli_convert(const cli_options *options, const char *path);
 int cli_decompress(const cli_options *options, const char *path);
 int cli_test(const cli_options *options, const char *path);
 

@@ -9,6 +9,7 @@
 #include "text.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,15 @@ static int feed_writer(fastpair_writer *writer, cli_text *text, fastpair_rows ro
                        cli_progress *progress, cli_output *output) {
     fastpair_error error;
     fastpair_status status = fastpair_writer_set_framing(writer, text->separator, 1, &error);
+    uint64_t before = 0;
     while (status == FASTPAIR_OK && rows.rows > 0) {
         status = fastpair_writer_append(writer, &rows, &error);
+        if (status == FASTPAIR_ERROR_INVALID_ARGUMENT && error.position < rows.rows)
+            return cli_fail(text->input->name,
+                            "row %" PRIu64 " is not UTF-8 (rows count from 0); leave --type=text "
+                            "out, or use --type=bytes",
+                            before + error.position);
+        before += rows.rows;
         cli_progress_step(progress, text->input->done);
         if (status == FASTPAIR_OK && cli_text_next(text, &rows) != CLI_OK) return CLI_FAILED;
     }

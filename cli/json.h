@@ -17,9 +17,15 @@ void cli_json_number(cli_json *json, const char *key, uint64_t value);
 void cli_json_bool(cli_json *json, const char *key, bool value);
 /* null when the value is not finite. */
 void cli_json_real(cli_json *json, const char *key, double value);
-/* An object as a member, until cli_json_close. */
+void cli_json_null(cli_json *json, const char *key);
+/* A string if the bytes are UTF-8, else an object with their base64. */
+void cli_json_bytes(cli_json *json, const char *key, const void *bytes, size_t size);
+/* An object as a member, until cli_json_close. In a list it has no key: NULL. */
 void cli_json_open(cli_json *json, const char *key);
 void cli_json_close(cli_json *json);
+/* A list as a member, until cli_json_close_list. */
+void cli_json_open_list(cli_json *json, const char *key);
+void cli_json_close_list(cli_json *json);
 /* Ends the object and the line. */
 void cli_json_end(cli_json *json);
 

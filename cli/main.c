@@ -19,6 +19,15 @@ static void fill_standard_streams(void) {
             (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
+static int compress_or_convert(const cli_options *options, const char *path,
+                               const fastpair_dictionary *dictionary) {
+    bool converts = options->warm;
+    int result = CLI_OK;
+    if (options->cold && strcmp(path, "-") != 0) result = cli_begins_as_column(path, &converts);
+    if (result != CLI_OK) return result;
+    return converts ? cli_convert(options, path) : cli_compress(options, path, dictionary);
+}
+
 static int each_file(const cli_options *options) {
     int worst = CLI_OK;
     fastpair_dictionary *dictionary = NULL;
@@ -26,7 +35,7 @@ static int each_file(const cli_options *options) {
     if (worst != CLI_OK) return worst;
     for (int i = 0; i < options->file_count; i++) {
         int result = options->mode == CLI_MODE_COMPRESS
-                         ? cli_compress(options, options->files[i], dictionary)
+                         ? compress_or_convert(options, options->files[i], dictionary)
                      : options->mode == CLI_MODE_DECOMPRESS
                          ? cli_decompress(options, options->files[i])
                          : cli_test(options, options->files[i]);

@@ -54,11 +54,13 @@ fastpair_compress_options cli_compress_options(const cli_options *options) {
         .codec = options->codec,
         .goal = options->goal,
         .level = options->level,
+        .cold = options->cold,
         .code_bits = options->code_bits,
         .max_token = options->max_token,
         .chunk_bytes = options->chunk_bytes,
         .threads = cli_threads(options, chunk * WRITER_CHUNKS),
         .expert = &options->expert,
+        .metadata = &options->description.metadata,
     };
 }
 

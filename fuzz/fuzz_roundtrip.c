@@ -4,6 +4,7 @@
  * text. What is demanded: options out of range are refused as such; everything else compresses,
  * validates and decodes to the rows that went in; a writer fed in pieces gives a good column too,
  * and two threads give the same bytes as one. */
+#include "frames.h"
 #include "fuzz.h"
 
 enum { LARGEST_TEXT = 1 << 18, OPTION_BYTES = 16 };
@@ -133,7 +134,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fastpair_compress_options options = {.struct_size = sizeof options,
                                          .allocator = fuzz_allocator(&memory)};
     options.codec = (fastpair_codec)(fuzz_draw(&input, 1) % 5);
-    options.goal = (fastpair_goal)(fuzz_draw(&input, 1) % 4);
+    uint64_t goal = fuzz_draw(&input, 1);
+    options.goal = (fastpair_goal)(goal % 4);
+    options.cold = goal >> 7 && frames_available();
     uint64_t bits = fuzz_draw(&input, 1);
     options.code_bits = bits & 0x80 ? 0 : 8 + bits % 10;
     uint64_t longest = fuzz_draw(&input, 1);
@@ -149,6 +152,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     expert.hot_codes = (uint32_t)fuzz_draw(&input, 2);
     unsigned how = (unsigned)fuzz_draw(&input, 1), nulls = (unsigned)fuzz_draw(&input, 1);
     uint64_t step = fuzz_draw(&input, 2) + 1;
+    /* The numbers above say this, too: there are enough of them. */
+    static const uint32_t widths[] = {0, 8, 16, 32, 64, FASTPAIR_NO_BOUNDS};
+    expert.bound_bytes = widths[step % 6];
+    fastpair_pair pair = {"key", input.data, input.left % 50};
+    fastpair_metadata metadata = {.struct_size = sizeof metadata,
+                                  .type = step % 2 ? FASTPAIR_TYPE_DETECT : FASTPAIR_TYPE_BYTES,
+                                  .name = step % 3 ? "name" : NULL,
+                                  .pairs = &pair,
+                                  .pair_count = step % 4 == 1};
+    options.metadata = &metadata;
 
     table t = cut_rows(input.data, input.left, how, nulls);
     fastpair_error error;

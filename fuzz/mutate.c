@@ -4,8 +4,10 @@
  * block more or less, sections exchanged, counts and sections enlarged together), laid out and with
  * all checksums right. So changes reach the code after the checks of layout and checksums. Files
  * it cannot take apart are changed as bytes and resealed. Without libFuzzer, where replay.c runs
- * it, bytes are changed by simple means of its own. */
+ * it, bytes are changed by simple means of its own. What a frame holds is changed, too, and put into a
+ * new frame: bytes of a frame that are changed rarely give another that can be read. */
 #include "forge.h"
+#include "frames.h"
 #include "fuzz.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most) __attribute__((weak));
@@ -58,6 +60,33 @@ static void change_section(uint64_t *random, forge_part *block) {
     memcpy(section->data, room, size);
     if (draw(random, 8) == 0) section->size = size;
     free(room);
+}
+
+/* Changes what the frame of a cold block holds. Returns 0 if there is none. */
+static int change_frame(uint64_t *random, forge_part *block) {
+    const uint8_t *h = block->header;
+    uint64_t size = !block->is_chunk ? (h[21] ? forge_get(h + 72, 8) : 0)
+                    : h[16] == 3     ? 2 * (forge_get(h + 24, 8) + forge_get(h + 40, 8))
+                    : h[16] == 2     ? forge_get(h + 48, 8)
+                                     : 0;
+    forge_bytes *section = &block->sections[0];
+    if (!size || size > 1u << 20) return 0;
+    uint8_t *held = calloc(1, size + 64);
+    if (!held) abort();
+    int is_frame = !frame_unpack(section->data, section->size, held, size);
+    if (is_frame) {
+        /* Words and run entries are numbers: mostly one of them is changed, else any bytes. */
+        uint64_t at = draw(random, (uint32_t)(size / 2 + 1)) * 2, changed = size;
+        if (draw(random, 4) && at + 2 <= size)
+            forge_put(held + at, draw_number(random, forge_get(held + at, 2)), 2);
+        else
+            changed = change_bytes(random, held, size, size + 64);
+        if (draw(random, 8)) changed = size;
+        free(section->data);
+        *section = draw(random, 2) ? frame_raw(held, changed) : frame_pack(held, changed);
+    }
+    free(held);
+    return is_frame;
 }
 
 static void change_header(uint64_t *random, uint8_t *header, uint32_t size) {
@@ -140,8 +169,35 @@ static void remove_block(forge_parts *p, uint32_t place) {
     memmove(&p->blocks[place], &p->blocks[place + 1], (--p->count - place) * sizeof(forge_part));
 }
 
+/* Parts of the footer: other bytes, another kind, one more or one less; or another minor version. */
+static void change_footer(uint64_t *random, forge_parts *p) {
+    if (draw(random, 6) == 0) forge_put(p->head + 10, draw(random, 3), 2);
+    if (draw(random, 6) == 0) p->extra = draw(random, 3);
+    if (!p->footer_count || (draw(random, 4) == 0 && p->footer_count < FORGE_MOST_PARTS)) {
+        forge_footer_part *part = &p->footer_parts[p->footer_count++];
+        *part = (forge_footer_part){.kind = 1 + draw(random, 5), .flags = draw(random, 5) == 0};
+        forge_append(&part->bytes, "\10\0\0\0\0\0\0\0abcdefgh", 8 + draw(random, 9));
+        return;
+    }
+    uint32_t which = draw(random, p->footer_count);
+    forge_footer_part *part = &p->footer_parts[which];
+    switch (draw(random, 6)) {
+    case 0: part->kind = (uint32_t)draw_number(random, part->kind); break;
+    case 1: part->flags = (uint32_t)draw_number(random, part->flags); break;
+    case 2:
+        free(part->bytes.data);
+        memmove(part, part + 1, (--p->footer_count - which) * sizeof *part);
+        break;
+    case 3: resize(&part->bytes, part->bytes.size + draw(random, 40)); break;
+    default:
+        if (part->bytes.size)
+            change_bytes(random, part->bytes.data, part->bytes.size, part->bytes.size);
+        break;
+    }
+}
+
 static void change_part(uint64_t *random, forge_parts *p) {
-    uint32_t what = p->count ? draw(random, 16) : 15, which = p->count ? draw(random, p->count) : 0;
+    uint32_t what = p->count ? draw(random, 18) : 15, which = p->count ? draw(random, p->count) : 0;
     forge_part *block = &p->blocks[which];
     switch (what) {
     case 0:
@@ -163,7 +219,11 @@ static void change_part(uint64_t *random, forge_parts *p) {
     case 8: remove_block(p, which); break;
     case 9: change_header(random, p->head + 8, 48); break;
     case 15: change_header(random, p->footer + 64, 40); break;
-    default: change_section(random, block); break;
+    case 16:
+    case 17: change_footer(random, p); break;
+    default:
+        if (draw(random, 4) == 0 || !change_frame(random, block)) change_section(random, block);
+        break;
     }
 }
 

@@ -46,6 +46,9 @@ typedef int (*fastpair_progress)(void *context, uint64_t done, uint64_t total);
 /* fastpair_expert_options.hot_codes for no hot part. */
 #define FASTPAIR_NO_HOT_CODES UINT32_MAX
 
+/* fastpair_expert_options.bound_bytes for no bounds. */
+#define FASTPAIR_NO_BOUNDS UINT32_MAX
+
 /* Knobs that few callers need; the defaults suit CPUs and GPUs alike. */
 typedef struct fastpair_expert_options {
     /* sizeof(fastpair_expert_options). */
@@ -66,6 +69,11 @@ typedef struct fastpair_expert_options {
      * GPU can keep, if it cannot keep the whole dictionary. FASTPAIR_NO_HOT_CODES: none. Else at
      * most 65536. */
     uint32_t hot_codes;
+    /* The smallest and the largest row of each chunk are cut to so many bytes and kept in the file
+     * (fastpair_column_get_chunk_bounds): 8, 16, 32 or 64. 0: the most that take 0.2 % of the file
+     * or less, and none where 8 take more; fewer where chunks became larger after many small ones.
+     * FASTPAIR_NO_BOUNDS: none. */
+    uint32_t bound_bytes;
 } fastpair_expert_options;
 
 typedef struct fastpair_compress_options {
@@ -79,6 +87,11 @@ typedef struct fastpair_compress_options {
      * into the fewest codes, which takes several times as long. Training takes longer with each
      * level. Decoding is the same. */
     uint32_t level;
+    /* 1: the file is to be small at rest, about as small as zstd makes the text or smaller. Chunks
+     * and dictionaries become zstd frames where that is smaller (docs/format.md: cold). Reading takes
+     * longer, as a chunk is unpacked as a whole, also for one row of it. FASTPAIR_CODEC_AUTO then
+     * takes what is smallest so, whatever the goal. 0: not. */
+    int cold;
     /* onpair: 9..16, 0: 16. fsst12: 0 or 12. Else 0. */
     uint32_t code_bits;
     /* Bytes of the longest token. onpair: 8, 16, 32 or 64, 0: 16. fsst12: 0 or 8. Else 0. */
@@ -98,14 +111,19 @@ typedef struct fastpair_compress_options {
     void *progress_context;
     /* Read by the call, not kept. NULL: all defaults. */
     const fastpair_expert_options *expert;
+    /* Name, type and pairs of the column. Read by the call; fastpair_writer_open copies them. NULL:
+     * bytes without a name and without pairs. If the type is text, a row that is not UTF-8 is
+     * refused as INVALID_ARGUMENT, with the row's number. */
+    const fastpair_metadata *metadata;
 } fastpair_compress_options;
 
 /* ---------------------------------------------------------------- whole columns */
 
 /* Compresses `rows` into one `.fpc` image. On success *image and *image_size are set; the image
  * comes from options->allocator and is freed with fastpair_free. Training samples the whole column.
- * What the rows contain never makes the call fail: chunks that do not compress are stored.
- * Statuses: LIMIT if a row has 4 GiB or more, CANCELLED. */
+ * What the rows contain never makes the call fail, unless the metadata says that they are text:
+ * chunks that do not compress are stored. Statuses: LIMIT if a row has 4 GiB or more, CANCELLED;
+ * INVALID_ARGUMENT also if a row of a text is not UTF-8. */
 FASTPAIR_API fastpair_status fastpair_compress(const fastpair_rows *rows,
                                                const fastpair_compress_options *options,
                                                uint8_t **image, uint64_t *image_size,
@@ -145,13 +163,16 @@ typedef struct fastpair_writer fastpair_writer;
  * one of the last 8 dictionaries if that one serves as well, or trains a new one if that pays.
  *
  * Memory. At most about sample_bytes + max(96 MiB, 9 * (threads + 1) * max(chunk_bytes, longest
- * row)), and up to 150 MiB of training tables and dictionaries, however small chunks are. */
+ * row)), and up to 150 MiB of training tables and dictionaries, however small chunks are; and 32
+ * bytes per chunk, with bounds up to 1 % of the file, or three times 8 + 2 * bound_bytes per chunk
+ * where that is set. */
 FASTPAIR_API fastpair_status fastpair_writer_open(const fastpair_sink *sink,
                                                   const fastpair_compress_options *options,
                                                   fastpair_writer **writer, fastpair_error *error);
 
 /* Appends rows. They are copied, so the view may go afterwards. Rows that are refused
- * (INVALID_ARGUMENT, LIMIT) leave the writer as it was: it takes other rows, and can be finished.
+ * (INVALID_ARGUMENT, LIMIT) leave the writer as it was: it takes other rows, and can be finished. A
+ * position is the number of a row of this call.
  * After any other failure, and a failure of fastpair_writer_finish, it can only be closed, and
  * further calls return INVALID_ARGUMENT. Statuses: LIMIT if a row has 4 GiB or more, IO,
  * CANCELLED. */

@@ -3,7 +3,7 @@
 #ifndef FASTPAIR_DECODE_H
 #define FASTPAIR_DECODE_H
 
-#include "fastpair_types.h"
+#include "fastpair_compress.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,7 +45,8 @@ typedef struct fastpair_column fastpair_column;
 
 /* Opens an image in memory, which is borrowed and must stay unchanged until the column is closed.
  * Whatever the bytes are, the file header, the footer and the dictionaries are checked, with their
- * checksums. Chunks are not touched, so opening costs the same whatever they hold. The header of a
+ * checksums. Chunks are not touched, nor is what the footer says of the column besides: opening
+ * costs the same whatever they hold. The header of a
  * chunk is checked in the first call that uses the chunk: any call below that decodes, measures or
  * inspects rows may return CORRUPT for a header. Sections are not read: see
  * fastpair_column_validate.
@@ -91,6 +92,8 @@ typedef struct fastpair_column_totals {
     int has_framing;
     uint8_t separator;
     int final_separator;
+    /* Text or bytes. What the file says: fastpair_column_validate compares it with the rows. */
+    fastpair_type type;
 } fastpair_column_totals;
 
 /* Fills *totals in, at once: no chunk is touched. Fields that a later version of the struct has and
@@ -114,6 +117,8 @@ typedef struct fastpair_column_info {
     uint64_t coded_bytes;
     uint64_t chunks;
     uint64_t stored_chunks;
+    /* Whose sections are zstd frames: fastpair_compress_options.cold. */
+    uint64_t cold_chunks;
     uint64_t dictionaries;
     /* Of the first dictionary: its codec (FASTPAIR_CODEC_STORED if there is none), the width of its
      * codes, and the longest token that the codec allows: 8, 16, 32 or 64 bytes. */
@@ -140,6 +145,8 @@ typedef struct fastpair_column_info {
     int has_framing;
     uint8_t separator;
     int final_separator;
+    /* As in fastpair_column_totals. */
+    fastpair_type type;
 } fastpair_column_info;
 
 /* Fills *info in, as fastpair_column_get_totals does. Reads the headers of all chunks each time,
@@ -176,6 +183,8 @@ typedef struct fastpair_chunk_header {
     size_t struct_size;
     /* Rows that are null. */
     uint64_t nulls;
+    /* 1 for a cold chunk. */
+    int cold;
     /* 0 for a stored chunk. */
     uint64_t codes;
     /* Of its dictionary; FASTPAIR_CODEC_STORED and 0 for a stored chunk. */
@@ -197,14 +206,81 @@ FASTPAIR_API fastpair_status fastpair_column_get_chunk_header(const fastpair_col
 FASTPAIR_API fastpair_status fastpair_column_find_chunk(const fastpair_column *column, uint64_t row,
                                                         uint64_t *chunk, fastpair_error *error);
 
-/* Reads and checks the whole image: headers, section checksums, every code, sidecar entry, row
- * length and count. FASTPAIR_OK means that no decode call finds fault with it. Statuses:
+/* ---------------------------------------------------------------- what a column is about */
+
+/* Fills *metadata in: the type, the name (NULL if there is none) and the pairs, sorted by key. All
+ * pointers are to the column's memory, which lasts until the column is closed. The first call reads
+ * and checks these parts of the footer and takes memory for them, at most some MiB; opening a column
+ * does not look at them. The type is what the file says, FASTPAIR_TYPE_BYTES or FASTPAIR_TYPE_TEXT:
+ * whoever needs UTF-8 from a file that nobody validated must check the rows. Statuses: CORRUPT. */
+FASTPAIR_API fastpair_status fastpair_column_get_metadata(const fastpair_column *column,
+                                                          fastpair_metadata *metadata,
+                                                          fastpair_error *error);
+
+/* Finds the pair with a key, which ends with a NUL; *pair becomes NULL if there is none, and else
+ * points to the column's memory as above. Takes time logarithmic in the pairs, after the first call.
+ * Statuses: CORRUPT. */
+FASTPAIR_API fastpair_status fastpair_column_find_pair(const fastpair_column *column,
+                                                       const char *key, const fastpair_pair **pair,
+                                                       fastpair_error *error);
+
+/* The smallest and the largest valid row of a chunk, compared as strings of unsigned bytes: so that
+ * a search can leave chunks out. */
+typedef struct fastpair_chunk_bounds {
+    /* Set it to sizeof(fastpair_chunk_bounds) before the call. */
+    size_t struct_size;
+    /* 0: the file has no bounds, and all below is 0. */
+    int has_bounds;
+    /* 0: all rows of the chunk are null, and all below is 0. */
+    int has_row;
+    /* The first bytes of either row: all of them, or 8, 16, 32 or 64 if the row is longer, and then
+     * it is cut. A row that is cut is above the bytes that are here. The pointers are into the image;
+     * nothing ends them. */
+    const uint8_t *smallest;
+    uint64_t smallest_size;
+    int smallest_is_cut;
+    const uint8_t *largest;
+    uint64_t largest_size;
+    int largest_is_cut;
+} fastpair_chunk_bounds;
+
+/* Fills *bounds in for a chunk below fastpair_column_totals.chunks, without touching the chunk. The
+ * first call for a column reads and checks the bounds of all chunks, which may be 0.2 % of the
+ * image. They are what the file says: fastpair_column_validate compares them with the rows. Statuses:
  * CORRUPT. */
+FASTPAIR_API fastpair_status fastpair_column_get_chunk_bounds(const fastpair_column *column,
+                                                              uint64_t chunk,
+                                                              fastpair_chunk_bounds *bounds,
+                                                              fastpair_error *error);
+
+/* What a row is looked for. */
+typedef enum fastpair_row_test {
+    /* The row equals the bytes. */
+    FASTPAIR_ROW_EQUAL = 0,
+    /* The row begins with the bytes. */
+    FASTPAIR_ROW_PREFIX = 1
+} fastpair_row_test;
+
+/* Sets *may to 0 if the bounds of a chunk say that no valid row of it passes the test, else to 1:
+ * always 1 without bounds, and after a failure. `bytes` may be NULL if size is 0. Cost and statuses
+ * are those of fastpair_column_get_chunk_bounds. A file whose bounds lie can make this call miss
+ * rows, nothing worse. (Seven parameters: a struct would only hold the bytes and their size.) */
+FASTPAIR_API fastpair_status fastpair_column_may_hold(const fastpair_column *column, uint64_t chunk,
+                                                      fastpair_row_test test, const void *bytes,
+                                                      uint64_t size, int *may,
+                                                      fastpair_error *error);
+
+/* ---------------------------------------------------------------- validating */
+
+/* Reads and checks the whole image: headers, section checksums, every code, sidecar entry, row
+ * length and count, name, pairs and bounds, and that the rows of a text are UTF-8. FASTPAIR_OK means
+ * that no other call finds fault with it. Blocks and parts of later versions are compared with their
+ * checksums, as far as these are known. Statuses: CORRUPT. */
 FASTPAIR_API fastpair_status fastpair_column_validate(const fastpair_column *column,
                                                       fastpair_error *error);
 
-/* The same for the chunks that hold rows first .. first + count, and no others. Statuses:
- * CORRUPT. */
+/* The same for the chunks that hold rows first .. first + count and their bounds, and no others.
+ * Statuses: CORRUPT. */
 FASTPAIR_API fastpair_status fastpair_column_validate_rows(const fastpair_column *column,
                                                            uint64_t first, uint64_t count,
                                                            fastpair_error *error);
@@ -268,6 +344,31 @@ FASTPAIR_API fastpair_status fastpair_column_decode_listed(const fastpair_column
                                                            fastpair_destination *destination,
                                                            fastpair_error *error);
 
+/* ---------------------------------------------------------------- cold and warm */
+
+typedef struct fastpair_convert_options {
+    /* sizeof(fastpair_convert_options). */
+    size_t struct_size;
+    /* 1: to a cold file, which is small at rest (fastpair_compress_options.cold). 0: to a warm one. */
+    int cold;
+    /* How hard frames are squeezed, 1..FASTPAIR_LEVEL_MOST; 0: FASTPAIR_LEVEL_DEFAULT. */
+    uint32_t level;
+    /* NULL: none. Counts decoded bytes. */
+    fastpair_progress progress;
+    void *progress_context;
+} fastpair_convert_options;
+
+/* Writes the same column to `sink`, cold or warm, without training: the same rows, chunks and
+ * dictionaries, so also the same codes. A warm file that this library wrote, made cold and warm
+ * again, is the same byte for byte. Every chunk is checked as fastpair_column_validate does. As many
+ * threads work as the column has. Memory: some eight times the largest chunk's bytes per thread.
+ * Statuses: CORRUPT, IO, CANCELLED; UNSUPPORTED if a cold file is asked for and the library was built
+ * without zstd. */
+FASTPAIR_API fastpair_status fastpair_column_convert(const fastpair_column *column,
+                                                     const fastpair_convert_options *options,
+                                                     const fastpair_sink *sink,
+                                                     fastpair_error *error);
+
 /* ---------------------------------------------------------------- streams */
 
 /* Where a reader gets its bytes. `read` puts up to `size` bytes into `data`, sets *got (0 means the
@@ -280,7 +381,8 @@ typedef struct fastpair_source {
 /* Reads a column front to back in bounded memory, from a pipe for example. One thread at a time. */
 typedef struct fastpair_reader fastpair_reader;
 
-/* Starts reading. `source` is copied. Memory: the dictionaries seen so far, tables of those in use,
+/* Starts reading. `source` is copied. What the footer says of the column (name, type, pairs, bounds)
+ * is compared with the rows, and not given: a column that is opened gives it. Memory: the dictionaries seen so far, tables of those in use,
  * 32 bytes per chunk, and at least one chunk as it is in the file; all within
  * options->memory_limit, and grown only as bytes really arrive. As many chunks are read ahead as
  * there are threads, or a few more if they are small, where the limit allows. Statuses: CORRUPT,
@@ -294,7 +396,8 @@ FASTPAIR_API fastpair_status fastpair_reader_open(const fastpair_source *source,
  * becomes a view of the reader's memory that lasts until the next call. Its offsets have 64 bits
  * and begin with 0; its validity_bit_offset may be above 0. LIMIT if a chunk's block, or a single
  * row, cannot be held within memory_limit. No call gives 0 rows but at the end. There, after the
- * footer was compared with what was read, rows->rows is 0 and *at_end is 1. A failure comes back
+ * footer with all that it says of the column was compared with what was read, rows->rows is 0 and
+ * *at_end is 1. A failure comes back
  * from every later call. Statuses: CORRUPT, LIMIT, IO. */
 FASTPAIR_API fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *rows,
                                                   int *at_end, fastpair_error *error);

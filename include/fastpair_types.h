@@ -109,6 +109,42 @@ typedef enum fastpair_codec {
     FASTPAIR_CODEC_STORED = 3
 } fastpair_codec;
 
+/* ---------------------------------------------------------------- what a column is about */
+
+typedef enum fastpair_type {
+    /* Any bytes. */
+    FASTPAIR_TYPE_BYTES = 0,
+    /* Every valid row is UTF-8. */
+    FASTPAIR_TYPE_TEXT = 1,
+    /* Only for compressing: recorded as text if every valid row turns out to be UTF-8, else as
+     * bytes. */
+    FASTPAIR_TYPE_DETECT = 2
+} fastpair_type;
+
+/* A key and its value, which mean what their user wants. */
+typedef struct fastpair_pair {
+    /* 1 to 256 bytes of UTF-8, ended by a NUL. */
+    const char *key;
+    /* Any bytes; NULL is allowed if value_size is 0. */
+    const void *value;
+    uint64_t value_size;
+} fastpair_pair;
+
+/* What a file says of its column besides the rows. All of it is optional. */
+typedef struct fastpair_metadata {
+    /* sizeof(fastpair_metadata). */
+    size_t struct_size;
+    fastpair_type type;
+    /* At most 1024 bytes of UTF-8, ended by a NUL. NULL: none; an empty name given to a compressor
+     * means none, too. */
+    const char *name;
+    /* Keys must differ. To a compressor they come in any order; from a file they come sorted as
+     * unsigned bytes. A file has at most 2^20 bytes of keys and values, 8 bytes for each pair and 8
+     * more. */
+    const fastpair_pair *pairs;
+    uint64_t pair_count;
+} fastpair_metadata;
+
 #ifdef __cplusplus
 }
 #endif

@@ -38,8 +38,11 @@ static fastpair_status row_start(const fastpair_column *column, uint64_t row, ui
         return FASTPAIR_OK;
     }
     fp_chunk_view view;
+    fp_held_warm *held = NULL;
     fastpair_status status = fp_column_chunk(column, number, &view, error);
+    if (!status) status = fp_column_hold_warm(column, &view, &held, error);
     if (!status) status = fp_chunk_row_start(&view, row - column->starts.row[number], start, error);
+    fp_column_drop_warm(column, held);
     *start += column->starts.byte[number];
     return status;
 }
@@ -110,9 +113,8 @@ void fp_put_offset(const fastpair_destination *destination, uint64_t i, uint64_t
         fp_store32((uint8_t *)destination->offsets + i * 4, (uint32_t)offset);
 }
 
-/* Writes `count` offsets from index `first` on: starts[i] - base, modulo 2^64. */
-static void put_offsets(const fastpair_destination *destination, uint64_t first,
-                        const uint64_t *starts, uint32_t count, uint64_t base) {
+void fp_put_offsets(const fastpair_destination *destination, uint64_t first, const uint64_t *starts,
+                    uint32_t count, uint64_t base) {
     if (destination->offset_bits == 64) {
         uint8_t *out = (uint8_t *)destination->offsets + first * 8;
         for (uint32_t i = 0; i < count; i++) fp_store64(out + i * 8, starts[i] - base);
@@ -124,21 +126,10 @@ static void put_offsets(const fastpair_destination *destination, uint64_t first,
 
 /* ---------------------------------------------------------------- ranges of rows */
 
-typedef struct range_job {
-    const fastpair_column *column;
-    const fastpair_destination *destination;
-    uint64_t first, count; /* rows */
-    uint64_t begin, end;   /* decoded bytes of the column */
-    uint64_t window;       /* decoded bytes of one task */
-    uint64_t byte_tasks;
-    int bulk; /* as fp_decode_codes takes it */
-    _Atomic uint64_t nulls;
-} range_job;
-
 /* Decodes the bytes of one window. A cut inside a chunk moves forward to the next batch start. That
  * depends on the cut alone, so neighbouring windows agree on it, and is less than a window away, so
  * windows never overlap. */
-static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_error *error) {
+static fastpair_status decode_window(const fp_range_job *job, uint64_t i, fastpair_error *error) {
     const fastpair_column *column = job->column;
     uint64_t window_begin = job->begin + i * job->window;
     uint64_t window_end =
@@ -178,11 +169,9 @@ static fastpair_status decode_window(const range_job *job, uint64_t i, fastpair_
     return FASTPAIR_OK;
 }
 
-/* Offsets of rows first .. first + count of one chunk; `index` is the place of the first in the
- * destination. */
-static fastpair_status decode_offsets(const range_job *job, const fp_chunk_view *view,
-                                      uint64_t first, uint64_t count, uint64_t index,
-                                      fastpair_error *error) {
+fastpair_status fp_decode_offsets(const fp_range_job *job, const fp_chunk_view *view,
+                                  uint64_t first, uint64_t count, uint64_t index,
+                                  fastpair_error *error) {
     const fastpair_destination *destination = job->destination;
     uint64_t base = job->begin - job->column->starts.byte[view->number];
     for (uint64_t row = first; row < first + count;) {
@@ -193,13 +182,13 @@ static fastpair_status decode_offsets(const range_job *job, const fp_chunk_view 
         if (status) return status;
         uint64_t take =
             in_block - skip < first + count - row ? in_block - skip : first + count - row;
-        put_offsets(destination, index + (row - first), starts + skip, (uint32_t)take, base);
+        fp_put_offsets(destination, index + (row - first), starts + skip, (uint32_t)take, base);
         row += take;
     }
     return FASTPAIR_OK;
 }
 
-static fastpair_status decode_row_window(range_job *job, uint64_t i, fastpair_error *error) {
+static fastpair_status decode_row_window(fp_range_job *job, uint64_t i, fastpair_error *error) {
     const fastpair_column *column = job->column;
     uint64_t index = i * WINDOW_ROWS,
              end = index + WINDOW_ROWS < job->count ? index + WINDOW_ROWS : job->count;
@@ -216,7 +205,7 @@ static fastpair_status decode_row_window(range_job *job, uint64_t i, fastpair_er
         if (take > end - index) take = end - index;
         nulls += fp_chunk_validity(&view, row, take, job->destination->validity, index);
         if (job->destination->offset_bits)
-            status = decode_offsets(job, &view, row, take, index, error);
+            status = fp_decode_offsets(job, &view, row, take, index, error);
         if (status) return status;
         index += take;
         number++;
@@ -226,7 +215,7 @@ static fastpair_status decode_row_window(range_job *job, uint64_t i, fastpair_er
 }
 
 static fastpair_status range_task(void *context, uint64_t i, fastpair_error *error) {
-    range_job *job = context;
+    fp_range_job *job = context;
     return i < job->byte_tasks ? decode_window(job, i, error)
                                : decode_row_window(job, i - job->byte_tasks, error);
 }
@@ -249,7 +238,8 @@ fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t f
     if (!column || !destination)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_decode: column and destination must not be NULL");
-    range_job job = {.column = column, .destination = destination, .first = first, .count = count};
+    fp_range_job job = {
+        .column = column, .destination = destination, .first = first, .count = count};
     fastpair_status status = fp_begin_destination(destination, error);
     if (!status) status = range_starts(column, first, count, &job.begin, &job.end, error);
     if (!status) status = fp_check_destination(destination, job.end - job.begin, error);
@@ -260,7 +250,9 @@ fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t f
     job.bulk = is_bulk(&column->totals, bytes, threads);
     job.byte_tasks = bytes ? (bytes - 1) / job.window + 1 : 0;
     uint64_t row_tasks = count / WINDOW_ROWS + (count % WINDOW_ROWS != 0);
-    status = fp_run_tasks(threads, job.byte_tasks + row_tasks, range_task, &job, error);
+    status = column->warm
+                 ? fp_decode_cold_range(&job, threads, error)
+                 : fp_run_tasks(threads, job.byte_tasks + row_tasks, range_task, &job, error);
     if (status) return status;
     fp_put_offset(destination, count, bytes);
     destination->nulls = job.nulls;

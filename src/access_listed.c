@@ -27,6 +27,8 @@ typedef struct cursor {
     fp_chunk_view view;
     uint64_t first_row, end_row; /* of the chunk; both 0 before the first row */
     uint64_t block;              /* whose starts are in `starts`; UINT64_MAX for none */
+    /* Of the chunk and of the one before it, whose rows may still have to be decoded. */
+    fp_held_warm *held, *held_before;
     uint64_t starts[FP_LENGTH_BLOCK + 1];
 } cursor;
 
@@ -34,6 +36,13 @@ static void cursor_start(cursor *at, const fastpair_column *column) {
     at->column = column;
     at->first_row = at->end_row = 0;
     at->block = UINT64_MAX;
+    at->held = at->held_before = NULL;
+}
+
+static void cursor_end(cursor *at) {
+    fp_column_drop_warm(at->column, at->held);
+    fp_column_drop_warm(at->column, at->held_before);
+    at->held = at->held_before = NULL;
 }
 
 /* Moves to the chunk of a row. */
@@ -45,8 +54,15 @@ static fastpair_status find_row(cursor *at, uint64_t row, fastpair_error *error)
                        "row %" PRIu64 " is not in the column, which has %" PRIu64 " rows", row,
                        column->totals.rows);
     uint64_t number = fp_column_find_chunk(column, row);
-    fastpair_status status = fp_column_chunk(column, number, &at->view, error);
+    fp_chunk_view view;
+    fp_held_warm *held;
+    fastpair_status status = fp_column_chunk(column, number, &view, error);
+    if (!status) status = fp_column_hold_warm(column, &view, &held, error);
     if (status) return status;
+    fp_column_drop_warm(column, at->held_before);
+    at->held_before = at->held;
+    at->held = held;
+    at->view = view;
     at->first_row = column->starts.row[number];
     at->end_row = column->starts.row[number + 1];
     at->block = UINT64_MAX;
@@ -87,45 +103,50 @@ fastpair_status fastpair_column_decode_row(const fastpair_column *column, uint64
     uint64_t from, to;
     fastpair_status status = find_row(&at, row, error);
     if (!status) status = fp_chunk_row(&at.view, row - at.first_row, &from, &to, error);
-    if (status) return status;
-    *size = to - from;
-    if (*size > capacity)
-        return fp_fail(error, FASTPAIR_ERROR_BUFFER_TOO_SMALL, row,
-                       "row %" PRIu64 " has %" PRIu64 " bytes and capacity is %" PRIu64, row, *size,
-                       capacity);
-    fp_batch_cache cache;
-    fp_batch_cache_empty(&cache);
-    status = fp_chunk_decode_bytes(&at.view, from, to, bytes, &cache, error);
-    if (status)
-        *size = 0;
-    else if (is_null)
-        *is_null = fp_chunk_row_is_null(&at.view, row - at.first_row);
+    if (!status && to - from > capacity) {
+        *size = to - from;
+        status = fp_fail(error, FASTPAIR_ERROR_BUFFER_TOO_SMALL, row,
+                         "row %" PRIu64 " has %" PRIu64 " bytes and capacity is %" PRIu64, row,
+                         *size, capacity);
+    }
+    if (!status) {
+        fp_batch_cache cache;
+        fp_batch_cache_empty(&cache);
+        status = fp_chunk_decode_bytes(&at.view, from, to, bytes, &cache, error);
+        if (!status) *size = to - from;
+        if (!status && is_null) *is_null = fp_chunk_row_is_null(&at.view, row - at.first_row);
+    }
+    cursor_end(&at);
     return status;
 }
 
-/* Adds up the lengths of listed rows, without the rest of their blocks. */
+/* Adds the length of a row, without the rest of its block, to *sum. */
+static fastpair_status measure_row(cursor *at, uint64_t row, uint64_t *sum, fastpair_error *error) {
+    fastpair_status status = find_row(at, row, error);
+    if (status) return status;
+    const fp_section *lengths = &at->view.chunk->sections[FP_SECTION_LENGTHS];
+    uint64_t in_chunk = row - at->first_row;
+    uint64_t length = fp_lengths_row(at->view.block + lengths->offset, lengths->size,
+                                     at->view.chunk->rows, in_chunk, NULL);
+    if (length > at->view.chunk->decoded_bytes)
+        return fp_chunk_fault(&at->view, FP_SECTION_LENGTHS,
+                              in_chunk / FP_LENGTH_BLOCK * FP_LENGTH_ENTRY,
+                              "a row is longer than its chunk", error);
+    if (__builtin_add_overflow(*sum, length, sum))
+        return fp_fail(error, FASTPAIR_ERROR_LIMIT, row, "the listed rows have 2^64 bytes or more");
+    return FASTPAIR_OK;
+}
+
 static fastpair_status measure_rows(const fastpair_column *column, const uint64_t *rows,
                                     uint64_t count, uint64_t *bytes, fastpair_error *error) {
     cursor at;
     cursor_start(&at, column);
+    fastpair_status status = FASTPAIR_OK;
     uint64_t sum = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        fastpair_status status = find_row(&at, rows[i], error);
-        if (status) return status;
-        const fp_section *lengths = &at.view.chunk->sections[FP_SECTION_LENGTHS];
-        uint64_t in_chunk = rows[i] - at.first_row;
-        uint64_t length = fp_lengths_row(at.view.block + lengths->offset, lengths->size,
-                                         at.view.chunk->rows, in_chunk, NULL);
-        if (length > at.view.chunk->decoded_bytes)
-            return fp_chunk_fault(&at.view, FP_SECTION_LENGTHS,
-                                  in_chunk / FP_LENGTH_BLOCK * FP_LENGTH_ENTRY,
-                                  "a row is longer than its chunk", error);
-        if (__builtin_add_overflow(sum, length, &sum))
-            return fp_fail(error, FASTPAIR_ERROR_LIMIT, rows[i],
-                           "the listed rows have 2^64 bytes or more");
-    }
-    *bytes = sum;
-    return FASTPAIR_OK;
+    for (uint64_t i = 0; i < count && !status; i++) status = measure_row(&at, rows[i], &sum, error);
+    cursor_end(&at);
+    if (!status) *bytes = sum;
+    return status;
 }
 
 fastpair_status fastpair_column_listed_size(const fastpair_column *column, const uint64_t *rows,
@@ -160,14 +181,12 @@ static fastpair_status measure_piece(void *context, uint64_t piece, fastpair_err
                         &job->ends[piece], error);
 }
 
-static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_error *error) {
-    list_job *job = context;
+static fastpair_status decode_piece_at(cursor *at, list_job *job, uint64_t piece,
+                                       fastpair_error *error) {
     const fastpair_destination *destination = job->destination;
     uint64_t first = piece * PIECE_ROWS, count = piece_rows(job, piece), nulls = 0;
     uint64_t place = piece ? job->ends[piece - 1] : 0, end = job->ends[piece];
-    cursor at;
     fp_batch_cache cache;
-    cursor_start(&at, job->column);
     fp_batch_cache_empty(&cache);
     if (destination->validity)
         memset(destination->validity + first / 8, 0, (size_t)((count + 7) / 8));
@@ -180,23 +199,23 @@ static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_erro
     for (uint64_t i = first; i < first + count; i++) {
         uint64_t from, to;
         uint64_t next = i + 1 < first + count ? job->rows[i + 1] : UINT64_MAX;
-        if ((status = find_bytes(&at, job->rows[i], next, &from, &to, error))) return status;
-        if (from != waiting_to || at.view.chunk != waiting.chunk) {
+        if ((status = find_bytes(at, job->rows[i], next, &from, &to, error))) return status;
+        if (from != waiting_to || at->view.chunk != waiting.chunk) {
             if (waiting_from < waiting_to &&
                 (status = fp_chunk_decode_bytes(
                      &waiting, waiting_from, waiting_to,
                      destination->bytes + (place - (waiting_to - waiting_from)), &cache, error)))
                 return status;
-            waiting = at.view;
+            waiting = at->view;
             waiting_from = from;
         }
         waiting_to = to;
         if (to - from > end - place) /* it was shorter when measured: others change the image */
-            return fp_chunk_fault(&at.view, FP_SECTION_LENGTHS, 0,
+            return fp_chunk_fault(&at->view, FP_SECTION_LENGTHS, 0,
                                   "row lengths changed while being read", error);
         fp_put_offset(destination, i, place);
         place += to - from;
-        int is_null = fp_chunk_row_is_null(&at.view, job->rows[i] - at.first_row);
+        int is_null = fp_chunk_row_is_null(&at->view, job->rows[i] - at->first_row);
         nulls += (uint64_t)is_null;
         if (destination->validity) destination->validity[i / 8] |= (uint8_t)(!is_null << i % 8);
     }
@@ -207,6 +226,15 @@ static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_erro
         return status;
     atomic_fetch_add_explicit(&job->nulls, nulls, memory_order_relaxed);
     return FASTPAIR_OK;
+}
+
+static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_error *error) {
+    list_job *job = context;
+    cursor at;
+    cursor_start(&at, job->column);
+    fastpair_status status = decode_piece_at(&at, job, piece, error);
+    cursor_end(&at);
+    return status;
 }
 
 fastpair_status fastpair_column_decode_listed(const fastpair_column *column, const uint64_t *rows,

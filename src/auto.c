@@ -5,6 +5,7 @@
 #include "auto.h"
 
 #include "estimate.h"
+#include "frame.h"
 #include "pack.h"
 #include "parse.h"
 #include "sidecar.h"
@@ -30,15 +31,17 @@
 #define SPEED    (1u << FASTPAIR_GOAL_SPEED)
 
 /* In the order in which they are tried: a codec with longer tokens right after the same with shorter
- * ones. */
+ * ones. Cold files have room for long tokens at any width, as zstd squeezes a dictionary to a third. */
 const fp_candidate fp_auto_candidates[FP_CANDIDATES] = {
-    {{FASTPAIR_CODEC_ONPAIR, 12, 16}, BALANCED | RATIO | SPEED},
-    {{FASTPAIR_CODEC_ONPAIR, 12, 32}, BALANCED | RATIO},
-    {{FASTPAIR_CODEC_ONPAIR, 12, 64}, BALANCED | RATIO},
-    {{FASTPAIR_CODEC_ONPAIR, 14, 16}, BALANCED | RATIO},
-    {{FASTPAIR_CODEC_ONPAIR, 16, 16}, BALANCED | RATIO},
-    {{FASTPAIR_CODEC_ONPAIR, 14, 8}, RATIO | SPEED},
-    {{FASTPAIR_CODEC_FSST12, 12, 8}, RATIO | SPEED},
+    {{FASTPAIR_CODEC_ONPAIR, 12, 16}, BALANCED | RATIO | SPEED, 0},
+    {{FASTPAIR_CODEC_ONPAIR, 12, 32}, BALANCED | RATIO, 0},
+    {{FASTPAIR_CODEC_ONPAIR, 12, 64}, BALANCED | RATIO, 1},
+    {{FASTPAIR_CODEC_ONPAIR, 14, 16}, BALANCED | RATIO, 0},
+    {{FASTPAIR_CODEC_ONPAIR, 14, 64}, 0, 1},
+    {{FASTPAIR_CODEC_ONPAIR, 16, 16}, BALANCED | RATIO, 0},
+    {{FASTPAIR_CODEC_ONPAIR, 16, 64}, 0, 1},
+    {{FASTPAIR_CODEC_ONPAIR, 14, 8}, RATIO | SPEED, 0},
+    {{FASTPAIR_CODEC_FSST12, 12, 8}, RATIO | SPEED, 0},
 };
 
 /* A sample in two parts: pieces before `train_pieces` to train on, the others to judge by. */
@@ -50,6 +53,34 @@ typedef struct codec_contest {
     const fp_settings *settings;
     uint16_t *ids; /* room for the sample's */
 } codec_contest;
+
+/* What is left of a dictionary once it is cold, as seen on the columns of docs/lab/cold.md. */
+#define COLD_TOKEN_SHARE 0.4
+
+/* The size of a cold file: what a frame of the judges' ids has, for the whole column. Ends of rows are
+ * left out, as they cost all candidates the same. */
+static fastpair_status estimate_cold(const codec_contest *contest, uint64_t codes, uint64_t bytes,
+                                     uint64_t token_bytes, double *size, fastpair_error *error) {
+    const fastpair_allocator *allocator = &contest->settings->allocator;
+    uint64_t written = 0;
+    fp_frame_writer frames = {0};
+    uint8_t *frame = fp_allocate(allocator, fp_frame_bound(2 * codes), 1);
+    fastpair_status status =
+        frame ? fp_frame_writer_open(&frames, allocator) : FASTPAIR_ERROR_OUT_OF_MEMORY;
+    if (!status)
+        status = fp_frame_write(&frames, fp_frame_style_of(contest->settings->level), contest->ids,
+                                2 * codes, frame, &written);
+    fp_frame_writer_close(&frames);
+    fp_release(allocator, frame);
+    if (status) return fp_fail_memory(error, 2 * codes);
+    *size = (double)written * (double)contest->column_bytes / (double)bytes +
+            (double)token_bytes * COLD_TOKEN_SHARE;
+    return FASTPAIR_OK;
+}
+
+/* Size counts, and half as much the time to read, which goes with the number of words: a frame is
+ * unpacked word by word. */
+static double cold_cost(const fp_estimate *of) { return of->size * of->size / of->mean_token; }
 
 static fastpair_status estimate_candidate(const codec_contest *contest, fp_codec_choice choice,
                                           fp_estimate *result, fastpair_error *error) {
@@ -66,11 +97,18 @@ static fastpair_status estimate_candidate(const codec_contest *contest, fp_codec
     if (settings.level > COMPARED_LEVEL) settings.level = COMPARED_LEVEL;
     fastpair_status status = fp_model_train(&part, choice, &settings, &model, error);
     if (status) return status;
-    uint64_t bytes = offsets[sample->pieces] - offsets[train_pieces];
-    uint64_t codes = fp_parse_rows(model->matcher, sample->bytes, offsets + train_pieces,
-                                   sample->pieces - train_pieces, contest->ids);
+    /* What a frame saves grows with what it has seen, so for cold files all pieces judge. */
+    const uint64_t judge = settings.cold ? 0 : train_pieces;
+    uint64_t bytes = offsets[sample->pieces] - offsets[judge];
+    uint64_t codes = fp_parse_rows(model->matcher, sample->bytes, offsets + judge,
+                                   sample->pieces - judge, contest->ids);
     uint64_t token_bytes = fp_model_token_bytes(model);
     fp_model_close(model);
+    if (settings.cold) {
+        *result = (fp_estimate){.bytes = (double)contest->column_bytes,
+                                .mean_token = (double)bytes / (double)codes};
+        return estimate_cold(contest, codes, bytes, token_bytes, &result->size, error);
+    }
     fp_packing packing = fp_packing_for(contest->settings, choice.code_bits, choice.max_token);
     double coded = (double)(fp_packed_size(codes, choice.code_bits) +
                             fp_sidecar_size(codes, packing.batch_codes, packing.group_batches));
@@ -98,12 +136,15 @@ static fastpair_status hold_contest(const codec_contest *contest, fp_codec_choic
     double least = 0;
     for (unsigned i = 0; i < FP_CANDIDATES; i++) {
         const fp_candidate *candidate = &fp_auto_candidates[i];
-        if (!(candidate->goals >> goal & 1) || is_hopeless(estimates, i)) continue;
+        if (!fp_candidate_serves(candidate, contest->settings)) continue;
+        if (!contest->settings->cold && is_hopeless(estimates, i)) continue;
         fastpair_status status =
             estimate_candidate(contest, candidate->choice, &estimates[i], error);
         if (status) return status;
-        double cost = fp_estimate_cost(goal, candidate->choice, &estimates[i]);
-        if (i == 0 || cost < least * CLEARLY_LESS) {
+        double cost = contest->settings->cold
+                          ? cold_cost(&estimates[i])
+                          : fp_estimate_cost(goal, candidate->choice, &estimates[i]);
+        if (!least || cost < least * CLEARLY_LESS) {
             least = cost;
             *choice = candidate->choice;
         }

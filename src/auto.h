@@ -5,12 +5,18 @@
 #include "model.h"
 
 /* The codecs that an automatic choice is among. */
-#define FP_CANDIDATES 7u
+#define FP_CANDIDATES 9u
 typedef struct fp_candidate {
     fp_codec_choice choice;
     uint32_t goals; /* bits of the goals it can serve: 1 << FASTPAIR_GOAL_... */
+    int cold;       /* it can serve cold files, whatever the goal */
 } fp_candidate;
 extern const fp_candidate fp_auto_candidates[FP_CANDIDATES];
+
+/* Whether a candidate can serve. */
+static inline int fp_candidate_serves(const fp_candidate *candidate, const fp_settings *settings) {
+    return settings->cold ? candidate->cold : (int)(candidate->goals >> settings->goal & 1);
+}
 
 /* Fewer tokens are more codes, which take longer to decode. With the goal `balanced` tokens of a
  * small column are dropped if that divides its size by this or more. */

@@ -39,10 +39,14 @@ static inline void fp_count_bands(const uint64_t by_length[FP_MAX_TOKEN + 1],
 
 enum { FP_SECTION_CODES, FP_SECTION_SIDECAR, FP_SECTION_LENGTHS, FP_SECTION_VALIDITY, FP_SECTIONS };
 
+/* The fields of the header, one by one. A cold chunk's are those of the warm one, but for sections
+ * and block_bytes. */
 typedef struct fp_chunk {
     uint64_t position; /* file offset of the block */
     uint64_t block_bytes;
-    int coded; /* 0: stored */
+    int coded;    /* 0: stored */
+    int cold;     /* the codes section is a frame */
+    int was_cold; /* it is warm, and its sections lie in memory alone; no field of the header */
     int has_validity;
     uint32_t dictionary;
     uint64_t rows;
@@ -52,6 +56,8 @@ typedef struct fp_chunk {
     uint32_t batch_codes;
     uint32_t group_batches;
     uint32_t largest_batch;
+    uint32_t largest_pair;               /* of batches 2k and 2k + 1 */
+    uint32_t largest_four;               /* of batches 4k .. 4k + 3 */
     uint64_t by_length[FP_LENGTH_BANDS]; /* codes, by the band of their token's length */
     fp_section sections[FP_SECTIONS];
 } fp_chunk;
@@ -67,6 +73,8 @@ typedef struct fp_chunk_context {
     uint32_t alignment;
     const uint32_t *code_bits_of; /* of each dictionary */
     uint64_t dictionaries;
+    uint32_t minor;    /* version of the file: above 0, zero fields are ignored */
+    uint32_t features; /* of the file: FP_FEATURE_ bits */
 } fp_chunk_context;
 
 /* Parses a header from untrusted bytes at file offset `position`, with every check of

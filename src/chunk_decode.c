@@ -13,7 +13,8 @@
 
 fastpair_status fp_chunk_fault(const fp_chunk_view *view, int section, uint64_t offset,
                                const char *what, fastpair_error *error) {
-    uint64_t where = view->chunk->position + view->chunk->sections[section].offset + offset;
+    uint64_t where = view->chunk->position; /* of the block, if the file has no such section */
+    if (!view->chunk->was_cold) where += view->chunk->sections[section].offset + offset;
     return fp_fail(error, FASTPAIR_ERROR_CORRUPT, where,
                    "chunk %" PRIu64 ": %s (offset %" PRIu64 ")", view->number, what, where);
 }
@@ -76,8 +77,7 @@ static fastpair_status sidecar_fault(const fp_chunk_view *view, fastpair_error *
  * tokens in vain (docs/lab/cpu-decoder.md). */
 #define RARE 40u
 
-/* The least of 16, 32 and 64 bytes that longer tokens are rare. */
-static uint32_t rarely_above(const fp_chunk *chunk) {
+uint32_t fp_chunk_rarely_above(const fp_chunk *chunk) {
     uint64_t longer = 0;
     uint32_t bytes = FP_MAX_TOKEN;
     for (uint32_t i = FP_LENGTH_BANDS; bytes > 16 && i-- > 0;) {
@@ -99,7 +99,7 @@ static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first,
     fastpair_status status = fp_column_dict_decoder(view->dictionary, &decoder, error);
     if (status) return status;
     fp_code_range range = {view->block + codes->offset, codes->size, begin, end - begin, view->bulk,
-                           rarely_above(chunk)};
+                           fp_chunk_rarely_above(chunk)};
     if (fp_decode_codes(decoder, &range, out, size) != size)
         return fp_chunk_fault(
             view, FP_SECTION_CODES, 0,

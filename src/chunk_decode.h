@@ -46,6 +46,9 @@ fastpair_status fp_chunk_verify_checksums(const fp_chunk_view *view, fastpair_er
 fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, uint64_t to,
                                       uint8_t *out, fp_batch_cache *cache, fastpair_error *error);
 
+/* The least of 16, 32 and 64 bytes that longer tokens are rare, as fp_code_range wants to know. */
+uint32_t fp_chunk_rarely_above(const fp_chunk *chunk);
+
 /* The first batch start at or after `position` (decoded_bytes if there is none): a place to cut
  * work so that no batch is decoded twice. At most FP_LARGEST_BATCH after `position`, or the sidecar
  * is corrupt. For stored chunks `position` itself. */

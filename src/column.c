@@ -4,7 +4,7 @@
  *
  * Nothing is allocated for a count before the image is known to be large enough to hold what it
  * counts. Refuses everything that docs/format.md, section 5, says is checked before use. */
-#include "column.h"
+#include "warm_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,9 @@ static fastpair_status read_dictionaries(fastpair_column *column, const uint8_t 
     for (uint64_t i = 0; i < column->totals.dictionaries; i++) {
         fp_dict_entry entry = fp_footer_dict(entries, i);
         fp_column_dict *dictionary = &column->dictionaries[i];
-        fp_dict_block block = {column->image + entry.position, entry.block_bytes, entry.position,
-                               column->file.alignment};
+        fp_dict_block block = {
+            column->image + entry.position, entry.block_bytes,  entry.position,
+            column->file.alignment,         column->file.minor, column->file.features};
         fastpair_status status =
             fp_column_dict_open(&block, &column->settings, &budget, dictionary, error);
         if (status) return status;
@@ -59,8 +60,9 @@ static fastpair_status make_tables(fastpair_column *column, fastpair_error *erro
     column->starts.row = fp_allocate(allocator, totals->chunks + 1, sizeof *column->starts.row);
     column->starts.byte = fp_allocate(allocator, totals->chunks + 1, sizeof *column->starts.byte);
     column->pages = fp_allocate_zero(allocator, pages, sizeof *column->pages);
+    column->parts = fp_allocate_zero(allocator, 1, sizeof *column->parts);
     if (column->dictionaries && column->code_bits && column->starts.row && column->starts.byte &&
-        column->pages)
+        column->pages && column->parts)
         return FASTPAIR_OK;
     return fp_fail_memory(error, (totals->chunks + 1) * sizeof *column->starts.row);
 }
@@ -80,7 +82,7 @@ static fastpair_status parse_image(fastpair_column *column, fastpair_error *erro
                                 &column->totals, error);
     if (status) return status;
     fp_footer *totals = &column->totals;
-    if (fp_footer_size(totals->dictionaries, totals->chunks) != size - FP_TRAILER - footer_at)
+    if (totals->block_bytes != size - FP_TRAILER - footer_at)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, footer_at + 8,
                        "footer: it does not end where the trailer begins (offset %" PRIu64 ")",
                        footer_at + 8);
@@ -91,6 +93,8 @@ static fastpair_status parse_image(fastpair_column *column, fastpair_error *erro
     const uint8_t *entries = column->image + footer_at + FP_FOOTER_HEADER;
     column->footer_position = footer_at;
     status = make_tables(column, error);
+    if (!status && (column->file.features & FP_FEATURE_COLD))
+        status = fp_warm_cache_open(column, error);
     if (!status)
         status = fp_footer_check_entries(entries, footer_at, &column->file, totals, &column->starts,
                                          error);
@@ -200,9 +204,12 @@ void fastpair_column_close(fastpair_column *column) {
     fastpair_allocator allocator = column->settings.allocator;
     for (uint64_t i = 0; column->dictionaries && i < column->totals.dictionaries; i++)
         fp_column_dict_close(&column->dictionaries[i]);
+    fp_warm_cache_close(column);
     fp_release(&allocator, column->dictionaries);
     fp_release(&allocator, column->code_bits);
     fp_column_chunks_close(column);
+    if (column->parts) fp_release(&allocator, column->parts->described);
+    fp_release(&allocator, column->parts);
     if (column->mapped_bytes) munmap((void *)(uintptr_t)column->image, column->mapped_bytes);
     fp_release(&allocator, column);
 }

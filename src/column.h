@@ -21,6 +21,12 @@ typedef struct fp_chunk_page {
 
 enum { FP_CHUNK_ABSENT, FP_CHUNK_COMING, FP_CHUNK_KEPT };
 
+/* What is kept of the footer's parts, from their first use on (metadata.c): read atomically. */
+typedef struct fp_column_parts {
+    struct fp_described *described; /* name and pairs; NULL until then */
+    uint32_t bounds_are_checked;
+} fp_column_parts;
+
 struct fastpair_column {
     fp_open_settings settings;
     const uint8_t *image; /* the whole file; mapped, if mapped_bytes is not 0, else the caller's */
@@ -32,8 +38,14 @@ struct fastpair_column {
     fp_column_dict *dictionaries; /* totals.dictionaries of them */
     uint32_t *code_bits;          /* of each dictionary */
     fp_chunk_starts starts;
-    fp_chunk_page **pages; /* each NULL until first used, then for good: read atomically */
+    fp_chunk_page **pages;      /* each NULL until first used, then for good: read atomically */
+    struct fp_warm_cache *warm; /* warm_cache.h; NULL if no chunk can be cold */
+    fp_column_parts *parts;
 };
+
+static inline fastpair_type fp_column_type(const fastpair_column *column) {
+    return column->totals.is_text ? FASTPAIR_TYPE_TEXT : FASTPAIR_TYPE_BYTES;
+}
 
 /* The chunk that holds a row (below the column's rows). */
 uint64_t fp_column_find_chunk(const fastpair_column *column, uint64_t row);
@@ -82,6 +94,25 @@ fastpair_status fp_column_pass_chunk(const fastpair_column *column, uint64_t num
 fastpair_status fp_column_check_totals(const fastpair_column *column, uint64_t nulls,
                                        uint64_t codes, fastpair_error *error);
 
+/* The bounds of chunks, as the file has them. */
+typedef struct fp_column_bounds {
+    const uint8_t *entries; /* one per chunk; NULL: the file has no bounds */
+    uint32_t width;         /* K */
+} fp_column_bounds;
+
+/* Finds the bounds, and checks all of them when they are first asked for (metadata.c). */
+fastpair_status fp_column_find_bounds(const fastpair_column *column, fp_column_bounds *bounds,
+                                      fastpair_error *error);
+
+/* Checks all parts of the footer, the gaps between them, and the headers of extra blocks
+ * (metadata.c). */
+fastpair_status fp_column_check_parts(const fastpair_column *column, fastpair_error *error);
+
+/* Compares the rows of a chunk that is valid with its bounds, and looks for UTF-8 in a text
+ * (validate_rows.c). */
+fastpair_status fp_column_check_rows(const fastpair_column *column, const fp_chunk_view *view,
+                                     fastpair_error *error);
+
 /* Releases the headers that were kept. */
 void fp_column_chunks_close(fastpair_column *column);
 
@@ -89,8 +120,13 @@ void fp_column_chunks_close(fastpair_column *column);
 fastpair_status fp_column_check_range(const fastpair_column *column, uint64_t first, uint64_t count,
                                       fastpair_error *error);
 
-/* Checks a chunk's sections from end to end (validate.c): checksums, gaps, row lengths, validity,
- * and for a coded chunk every code and sidecar entry. A chunk that passes decodes without error. */
-fastpair_status fp_chunk_validate(const fp_chunk_view *view, fastpair_error *error);
+/* Checks a chunk's sections from end to end (validate.c). A chunk that passes decodes without error.
+ *
+ * First what does not depend on the contents: checksums, and gaps. A cold chunk is looked at so as it
+ * is. */
+fastpair_status fp_chunk_validate_block(const fp_chunk_view *view, fastpair_error *error);
+
+/* Then the contents of a warm chunk: row lengths, validity, and every code and sidecar entry. */
+fastpair_status fp_chunk_validate_rows(const fp_chunk_view *view, fastpair_error *error);
 
 #endif

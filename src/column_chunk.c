@@ -51,7 +51,8 @@ static fastpair_status parse(const fastpair_column *column, uint64_t number, fp_
     uint8_t header[FP_CHUNK_HEADER];
     memcpy(header, column->image + entry.position, sizeof header);
     fp_chunk_context before = {column->file.alignment, column->code_bits,
-                               dictionaries_before(column, entry.position)};
+                               dictionaries_before(column, entry.position), column->file.minor,
+                               column->file.features};
     fastpair_status status = fp_chunk_read_header(header, entry.position, &before, chunk, error);
     if (status) return status;
     const fp_chunk_starts *starts = &column->starts;

@@ -46,10 +46,9 @@ static uint64_t table_limit(uint64_t file_bytes) {
 }
 
 /* What fp_dict_read leaves alone: the gaps of the block. */
-static fastpair_status check_gaps(const fp_dict *dict, const fp_dict_block *block,
-                                  fastpair_error *error) {
+static fastpair_status check_gaps(const fp_dict_block *block, fastpair_error *error) {
     uint64_t section = fp_align(FP_DICT_HEADER, block->alignment);
-    uint64_t end = section + (uint64_t)dict->run_count * FP_RUN_ENTRY + dict->bytes_size;
+    uint64_t end = section + fp_load64(block->bytes + 56);
     if (fp_all_zero(block->bytes + FP_DICT_HEADER, section - FP_DICT_HEADER) &&
         fp_all_zero(block->bytes + end, fp_load64(block->bytes + 8) - end))
         return FASTPAIR_OK;
@@ -63,6 +62,8 @@ static fastpair_status take_from_budget(fp_table_budget *budget, const fp_dict *
                                         const fp_dict_block *block, fastpair_error *error) {
     uint64_t position = block->position;
     budget->taken += 18ull << dict->code_bits; /* a 16-byte cell and two lengths, or a place */
+    if (fp_load64(block->bytes + 72)) /* the file has fewer bytes, and there are tables for words */
+        budget->taken += 2 * dict->bytes_size + (4ull << dict->code_bits);
     if (budget->taken <= table_limit(position + fp_load64(block->bytes + 8))) return FASTPAIR_OK;
     return fp_fail(error, FASTPAIR_ERROR_LIMIT, position,
                    "dictionary at offset %" PRIu64
@@ -77,7 +78,7 @@ fastpair_status fp_column_dict_open(const fp_dict_block *block, const fp_open_se
     fp_dict *dict = &dictionary->dict;
     fastpair_status status = fp_dict_read(block, &settings->allocator, dict, error);
     if (status) return status;
-    status = check_gaps(dict, block, error);
+    status = check_gaps(block, error);
     if (!status) status = take_from_budget(budget, dict, block, error);
     if (!status && pthread_mutex_init(&dictionary->building, NULL))
         status = fp_fail_memory(error, sizeof dictionary->building);
@@ -88,6 +89,7 @@ fastpair_status fp_column_dict_open(const fp_dict_block *block, const fp_open_se
     dictionary->settings = settings;
     dictionary->entry = (fp_dict_entry){block->position, fp_load64(block->bytes + 8), 0};
     dictionary->checksum = fp_load64(block->bytes + 64);
+    dictionary->section_bytes = fp_load64(block->bytes + 56);
     return FASTPAIR_OK;
 }
 
@@ -102,25 +104,41 @@ void fp_column_dict_close(fp_column_dict *dictionary) {
 
 /* ---------------------------------------------------------------- tables on first use */
 
-fastpair_status fp_column_dict_decoder(fp_column_dict *dictionary, const fp_decoder **decoder,
-                                       fastpair_error *error) {
-    fp_decoder *made = __atomic_load_n(&dictionary->decoder, __ATOMIC_ACQUIRE);
+typedef fastpair_status opener(const fp_dict *dict, fastpair_cpu_level level,
+                               const fastpair_allocator *allocator, fp_decoder **decoder,
+                               fastpair_error *error);
+
+/* The decoder in *place, made by `open` if it is not there. */
+static fastpair_status find_decoder(fp_column_dict *dictionary, fp_decoder **place, opener *open,
+                                    const fp_decoder **decoder, fastpair_error *error) {
+    fp_decoder *made = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     fastpair_status status = FASTPAIR_OK;
     if (!made) {
         pthread_mutex_lock(&dictionary->building);
-        made = dictionary->decoder; /* another thread may have built it meanwhile */
+        made = *place; /* another thread may have built it meanwhile */
         if (!made)
-            status = fp_decoder_open(&dictionary->dict, dictionary->settings->level,
-                                     &dictionary->settings->allocator, &made, error);
-        if (!status) __atomic_store_n(&dictionary->decoder, made, __ATOMIC_RELEASE);
+            status = open(&dictionary->dict, dictionary->settings->level,
+                          &dictionary->settings->allocator, &made, error);
+        if (!status) __atomic_store_n(place, made, __ATOMIC_RELEASE);
         pthread_mutex_unlock(&dictionary->building);
     }
     *decoder = made;
     return status;
 }
 
+fastpair_status fp_column_dict_decoder(fp_column_dict *dictionary, const fp_decoder **decoder,
+                                       fastpair_error *error) {
+    return find_decoder(dictionary, &dictionary->decoder, fp_decoder_open, decoder, error);
+}
+
+fastpair_status fp_column_dict_word_decoder(fp_column_dict *dictionary, const fp_decoder **decoder,
+                                            fastpair_error *error) {
+    return find_decoder(dictionary, &dictionary->word_decoder, fp_decoder_open_words, decoder,
+                        error);
+}
+
 static uint8_t *expand_lengths(const fp_dict *dict, const fastpair_allocator *allocator) {
-    uint8_t *lengths = fp_allocate_zero(allocator, 1ull << dict->code_bits, 1);
+    uint8_t *lengths = fp_allocate_zero(allocator, (1ull << dict->code_bits) + 2, 1);
     for (uint32_t r = 0; lengths && r < dict->run_count; r++)
         memset(lengths + dict->runs[r].first_code, (int)dict->runs[r].length, dict->runs[r].count);
     return lengths;
@@ -150,7 +168,8 @@ uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary) {
 void fp_column_dict_drop_tables(fp_column_dict *dictionary) {
     const fastpair_allocator *allocator = &dictionary->settings->allocator;
     fp_decoder_close(dictionary->decoder, allocator);
+    fp_decoder_close(dictionary->word_decoder, allocator);
     fp_release(allocator, dictionary->length_of_code);
-    dictionary->decoder = NULL;
+    dictionary->decoder = dictionary->word_decoder = NULL;
     dictionary->length_of_code = NULL;
 }

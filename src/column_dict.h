@@ -19,15 +19,18 @@ typedef struct fp_open_settings {
 fastpair_status fp_open_settings_resolve(const fastpair_open_options *options,
                                          fp_open_settings *settings, fastpair_error *error);
 
-/* Any number of threads may use one at once. `dict`, `entry` and `checksum` never change. */
+/* Any number of threads may use one at once. What is above the empty line never
+ * changes. */
 typedef struct fp_column_dict {
     fp_dict dict;
-    fp_dict_entry entry; /* where its block is, and the tokens in use */
-    uint64_t checksum;   /* of the block's section: right, but others may have the same */
+    fp_dict_entry entry;    /* where its block is, and the tokens in use */
+    uint64_t checksum;      /* of the block's section: right, but others may have the same */
+    uint64_t section_bytes; /* in the file; fewer than the tokens take if it is cold */
 
     const fp_open_settings *settings; /* of the column or reader */
     pthread_mutex_t building;         /* held by the one thread that builds tables */
     fp_decoder *decoder;              /* NULL until first used, then for good: read atomically */
+    fp_decoder *word_decoder;         /* of words of cold chunks; the same */
     uint8_t *length_of_code;          /* the same */
 } fp_column_dict;
 
@@ -57,8 +60,12 @@ void fp_column_dict_close(fp_column_dict *dictionary);
 fastpair_status fp_column_dict_decoder(fp_column_dict *dictionary, const fp_decoder **decoder,
                                        fastpair_error *error);
 
-/* Token lengths of all 2^b codes; 0 for codes that have no token, unlike in the decoder's tables.
- * Built like the decoder. */
+/* The decoder of words of cold chunks. */
+fastpair_status fp_column_dict_word_decoder(fp_column_dict *dictionary, const fp_decoder **decoder,
+                                            fastpair_error *error);
+
+/* Token lengths of all 2^b codes, and of N and N + 1; 0 for codes that have no token, unlike in the
+ * decoder's tables. Built like the decoder. */
 fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t **lengths,
                                        fastpair_error *error);
 

@@ -44,7 +44,8 @@ fastpair_status fastpair_column_get_totals(const fastpair_column *column,
                                   .dictionaries = column->totals.dictionaries,
                                   .has_framing = column->file.has_framing,
                                   .separator = column->file.separator,
-                                  .final_separator = column->totals.final_separator};
+                                  .final_separator = column->totals.final_separator,
+                                  .type = fp_column_type(column)};
     return fp_info_copy("totals", &all, sizeof all, totals, error);
 }
 
@@ -91,6 +92,7 @@ fastpair_status fastpair_column_get_chunk_header(const fastpair_column *column, 
     if (!status) status = fp_column_pass_chunk(column, number, &room, &view, error);
     if (status) return status;
     fastpair_chunk_header all = {.nulls = view.chunk->nulls,
+                                 .cold = view.chunk->cold,
                                  .codec = FASTPAIR_CODEC_STORED,
                                  .dictionary = FASTPAIR_NO_DICTIONARY};
     if (view.chunk->coded) {
@@ -106,6 +108,7 @@ static void add_chunk(const fp_chunk *chunk, fastpair_column_info *all) {
     all->nulls += chunk->nulls; /* at most the rows */
     all->codes += chunk->codes; /* at most the bytes */
     all->stored_chunks += !chunk->coded;
+    all->cold_chunks += (uint64_t)chunk->cold;
     if (chunk->coded) all->coded_bytes += chunk->decoded_bytes;
     if (chunk->largest_batch > all->largest_batch) all->largest_batch = chunk->largest_batch;
     for (uint32_t i = 0; i < FP_LENGTH_BANDS; i++) all->codes_by_length[i] += chunk->by_length[i];
@@ -128,7 +131,8 @@ fastpair_status fastpair_column_get_info(const fastpair_column *column, fastpair
                                 .codec = FASTPAIR_CODEC_STORED,
                                 .has_framing = column->file.has_framing,
                                 .separator = column->file.separator,
-                                .final_separator = column->totals.final_separator};
+                                .final_separator = column->totals.final_separator,
+                                .type = fp_column_type(column)};
     if (column->totals.dictionaries) {
         const fp_dict *first = &column->dictionaries[0].dict;
         all.codec = first->codec;
@@ -141,8 +145,7 @@ fastpair_status fastpair_column_get_info(const fastpair_column *column, fastpair
         /* Nobody checks this number of the footer; nonsense is not passed on. */
         uint32_t in_use = dictionary->entry.tokens_in_use;
         all.tokens_in_use += in_use < dictionary->dict.tokens ? in_use : dictionary->dict.tokens;
-        all.dictionary_bytes +=
-            (uint64_t)dictionary->dict.run_count * FP_RUN_ENTRY + dictionary->dict.bytes_size;
+        all.dictionary_bytes += dictionary->section_bytes;
     }
     for (uint64_t i = 0; i < column->totals.chunks; i++) {
         fp_chunk room;

@@ -2,6 +2,7 @@
  * in the caller's buffer. The same writer as for streams; the difference is that training sees a
  * sample of the whole column, not of its beginning. Also here: how large an image can become. */
 #include "auto.h"
+#include "bounds.h"
 #include "chunk.h"
 #include "cut.h"
 #include "footer.h"
@@ -17,6 +18,7 @@ static fastpair_status compress_to(const fastpair_sink *sink, const fastpair_row
                                    fp_settings *settings, fastpair_error *error) {
     fastpair_status status = fp_rows_check(rows, error);
     if (status) return status;
+    /* Text is checked by the writer: training that is in vain is the price of a wrong type. */
     uint64_t column_bytes = fp_rows_size(rows);
     fastpair_dictionary *model = NULL;
     fp_poll poll;
@@ -140,7 +142,9 @@ typedef unsigned __int128 wide; /* sums of products of 64-bit numbers do not ove
  * 4. Validity: a bit per row, in whole bytes per chunk.
  * 5. Headers and gaps: per chunk its header, and at most a - 1 bytes before each section and at the
  *    end; a footer entry per chunk and per dictionary; the file header with its gap, footer and
- *    trailer. */
+ *    trailer.
+ * 6. Parts: name and pairs as they are given; bounds with an entry per chunk, unless a share of the
+ *    file is less. */
 static wide largest_image(uint64_t rows, uint64_t bytes, const fp_settings *settings) {
     wide chunks = 2 * ((wide)(rows / FP_CHUNK_ROWS) + bytes / settings->chunk_bytes) + 1;
     if (chunks > rows) chunks = rows;
@@ -152,8 +156,13 @@ static wide largest_image(uint64_t rows, uint64_t bytes, const fp_settings *sett
     wide validity = rows / 8 + chunks;
     wide chunk_rest = FP_CHUNK_HEADER + (FP_SECTIONS + 1) * (settings->alignment - 1) +
                       FP_FOOTER_CHUNK_ENTRY + FP_FOOTER_DICT_ENTRY;
-    return (wide)bytes + lengths + validity + chunks * chunk_rest +
-           fp_first_block(settings->alignment) + FP_FOOTER_HEADER + FP_TRAILER;
+    wide all = (wide)bytes + lengths + validity + chunks * chunk_rest +
+               fp_first_block(settings->alignment) + FP_FOOTER_HEADER + FP_TRAILER;
+    uint64_t described = 0;
+    fp_metadata_check(&settings->metadata, &described, NULL);
+    if (settings->bound_bytes != FASTPAIR_NO_BOUNDS)
+        all += fp_bounds_most(chunks, all, settings->bound_bytes);
+    return all + described;
 }
 
 uint64_t fastpair_compress_bound(uint64_t rows, uint64_t bytes,

@@ -10,22 +10,6 @@
 
 #include <string.h>
 
-fastpair_cpu_level fastpair_cpu_detect(void) {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
-        !__builtin_cpu_supports("bmi2"))
-        return FASTPAIR_CPU_BASELINE;
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
-                   __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("popcnt")
-               ? FASTPAIR_CPU_AVX512
-               : FASTPAIR_CPU_AVX2;
-#else
-    return FASTPAIR_CPU_PORTABLE;
-#endif
-}
-
 /* The loops for short calls; level AVX-512 uses the AVX2 loop for them, too. What else was tried is
  * in docs/lab/cpu-decoder.md. */
 static fp_decode_loop *loop_of(fastpair_cpu_level level, int is_long) {
@@ -34,6 +18,16 @@ static fp_decode_loop *loop_of(fastpair_cpu_level level, int is_long) {
 #endif
     (void)level;
     return is_long ? fp_decode_long_portable : fp_decode_loop_portable;
+}
+
+void fp_decoder_choose_long_loops(fp_decoder *decoder, fastpair_cpu_level level) {
+    decoder->loop = decoder->bulk_loop = loop_of(level, 1);
+    decoder->rare_loop = fp_decode_rare_portable;
+#if defined(__x86_64__)
+    if (level >= FASTPAIR_CPU_AVX2) decoder->rare_loop = fp_decode_rare_avx2;
+    if (level >= FASTPAIR_CPU_AVX512 && decoder->cell_bytes == 64)
+        decoder->bulk_loop = fp_decode_long_avx512;
+#endif
 }
 
 /* ---------------------------------------------------------------- tables */
@@ -181,17 +175,13 @@ static fastpair_status open_long(const fp_dict *dict, fastpair_cpu_level level,
     fill_places(dict, cell_bytes, places);
     memcpy(tokens, dict->bytes, (size_t)dict->bytes_size);
     memset(tokens + dict->bytes_size, 0, FP_MAX_TOKEN);
-    *made = (fp_decoder){.loop = loop_of(level, 1),
-                         .bulk_loop = loop_of(level, 1),
-                         .rare_loop = fp_decode_rare_portable,
-                         .cells = tokens,
+    *made = (fp_decoder){.cells = tokens,
                          .places = places,
                          .code_bits = bits,
                          .code_slots = dict->code_slots,
                          .cell_bytes = cell_bytes};
+    fp_decoder_choose_long_loops(made, level);
 #if defined(__x86_64__)
-    if (level >= FASTPAIR_CPU_AVX2) made->rare_loop = fp_decode_rare_avx2;
-    if (level >= FASTPAIR_CPU_AVX512 && cell_bytes == 64) made->bulk_loop = fp_decode_long_avx512;
     if (bricks_size) fp_bricks_fill(dict, bricks, cells, made);
 #endif
     *decoder = made;

@@ -144,6 +144,9 @@ static inline uint32_t fp_group_reach(uint32_t code_bits) {
     return fp_group_bytes(code_bits) - code_bits + (code_bits <= 8 ? 8 : code_bits / 2 + 8);
 }
 
+/* Sets the loops of a decoder that has places. */
+void fp_decoder_choose_long_loops(fp_decoder *decoder, fastpair_cpu_level level);
+
 /* Loops of decode_loop.h, and those of decode_long.h for decoders that have places. */
 uint8_t *fp_decode_loop_portable(const fp_decoder *decoder, const fp_decode_run *run);
 uint8_t *fp_decode_long_portable(const fp_decoder *decoder, const fp_decode_run *run);

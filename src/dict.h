@@ -35,12 +35,19 @@ void fp_dict_close(fp_dict *dict, const fastpair_allocator *allocator);
 uint64_t fp_dict_block_size(const fp_dict *dict, uint32_t alignment);
 void fp_dict_write(const fp_dict *dict, uint32_t alignment, uint8_t *block);
 
+/* Makes the block that fp_dict_write wrote cold, if that is smaller. Sets *size to what it takes
+ * then. Statuses: OUT_OF_MEMORY. */
+fastpair_status fp_dict_make_cold(uint8_t *block, uint32_t alignment, uint64_t *size,
+                                  const fastpair_allocator *allocator, fastpair_error *error);
+
 /* Untrusted bytes that should begin with a dictionary block. */
 typedef struct fp_dict_block {
     const uint8_t *bytes;
     uint64_t size;     /* bytes that are there; the block must fit */
     uint64_t position; /* file offset, for messages */
     uint32_t alignment;
+    uint32_t minor;    /* version of the file: above 0, zero fields of the header are ignored */
+    uint32_t features; /* of the file: FP_FEATURE_ bits */
 } fp_dict_block;
 
 /* Parses a block with every check of section 2. */

@@ -3,6 +3,7 @@
  * section, so that decoders may rely on all rules. */
 #include "dict.h"
 #include "format.h"
+#include "frame.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,9 +49,39 @@ void fp_dict_write(const fp_dict *dict, uint32_t alignment, uint8_t *block) {
     fp_store64(block + 88, fp_checksum(block, 88));
 }
 
+/* A dictionary is read once, when its file is opened, so its letters are squeezed, too. */
+static const fp_frame_style cold_style = {12, 0};
+
+fastpair_status fp_dict_make_cold(uint8_t *block, uint32_t alignment, uint64_t *size,
+                                  const fastpair_allocator *allocator, fastpair_error *error) {
+    uint64_t offset = fp_load64(block + 48), warm = fp_load64(block + 56), frame = 0;
+    *size = fp_load64(block + 8);
+    fp_frame_writer frames = {0};
+    uint8_t *made = fp_allocate(allocator, fp_frame_bound(warm), 1);
+    fastpair_status status =
+        made ? fp_frame_writer_open(&frames, allocator) : FASTPAIR_ERROR_OUT_OF_MEMORY;
+    if (!status) status = fp_frame_write(&frames, cold_style, block + offset, warm, made, &frame);
+    if (status) fp_note_memory(error, warm);
+    if (!status && fp_align(offset + frame, alignment) < *size) {
+        *size = fp_align(offset + frame, alignment);
+        memset(block + offset, 0, (size_t)(*size - offset));
+        memcpy(block + offset, made, (size_t)frame);
+        fp_store64(block + 8, *size);
+        block[21] = 1;
+        fp_store64(block + 56, frame);
+        fp_store64(block + 64, fp_checksum(made, frame));
+        fp_store64(block + 72, warm);
+        fp_store64(block + 88, fp_checksum(block, 88));
+    }
+    fp_frame_writer_close(&frames);
+    fp_release(allocator, made);
+    return status;
+}
+
 /* What is wrong with the header's fields, NULL if nothing; *where is the offset in the block. */
-static const char *header_fault(const uint8_t *block, uint64_t *where) {
-    static const uint8_t zero[16];
+static const char *header_fault(const fp_dict_block *from, uint64_t *where) {
+    const uint8_t *block = from->bytes;
+    static const uint8_t zero[8];
 #define FAULT(offset, condition, text)                                                             \
     if (condition) {                                                                               \
         *where = (offset);                                                                         \
@@ -70,7 +101,12 @@ static const char *header_fault(const uint8_t *block, uint64_t *where) {
           "the longest token is not 8, 16, 32 or 64");
     FAULT(19, block[19] > 1, "unknown code order");
     FAULT(20, block[19] == 0 ? shift != 0 : shift > 15, "the class shift is out of range");
-    FAULT(21, memcmp(block + 21, zero, 3) != 0 || memcmp(block + 72, zero, 16) != 0,
+    FAULT(21, block[21] > 1, "a dictionary is neither cold nor warm");
+    FAULT(21, block[21] && !(from->features & FP_FEATURE_COLD),
+          "a cold dictionary in a file whose header says that there are none");
+    FAULT(72, !block[21] && fp_load64(block + 72), "a warm dictionary has the size of a warm one");
+    FAULT(22,
+          !from->minor && (memcmp(block + 22, zero, 2) != 0 || memcmp(block + 80, zero, 8) != 0),
           "a dictionary field that must be zero is not");
     FAULT(24, slots < 1 || slots > 1u << bits,
           "the number of code slots does not fit the code width");
@@ -116,6 +152,49 @@ static const char *read_run(fp_dict *dict, uint64_t r, const uint8_t *entry) {
     return run_fault(dict, run, r ? run - 1 : NULL);
 }
 
+/* The runs and tokens of a dictionary whose header's fields are set, from a warm section. Returns what
+ * is wrong and sets *where, the offset in the section; or NULL. */
+static const char *read_section(const uint8_t *section, fp_dict *dict, uint64_t *where) {
+    uint64_t runs = dict->run_count, tokens = 0, bytes = 0;
+    for (uint64_t r = 0; r < runs; r++) {
+        *where = r * FP_RUN_ENTRY;
+        const char *fault = read_run(dict, r, section + r * FP_RUN_ENTRY);
+        if (fault) return fault;
+        tokens += dict->runs[r].count;
+        bytes += (uint64_t)dict->runs[r].count * dict->runs[r].length;
+    }
+    if (tokens != dict->tokens)
+        return "the runs hold another number of tokens than the header says";
+    if (bytes != dict->bytes_size) return "the token bytes do not add up";
+    if (dict->hot_slots && dict->runs[runs - 1].first_code < dict->hot_slots)
+        return "there is a hot part but no cold one";
+    memcpy(dict->bytes, section + runs * FP_RUN_ENTRY, (size_t)dict->bytes_size);
+    return NULL;
+}
+
+/* Reads the section of a block whose header passed its checks, out of its frame if it is cold. */
+static fastpair_status read_tokens(const fp_dict_block *from, const fastpair_allocator *allocator,
+                                   fp_dict *dict, fastpair_error *error) {
+    const uint8_t *block = from->bytes, *section = block + fp_load64(block + 48);
+    uint64_t where = 0, warm = fp_load64(block + 72);
+    uint8_t *unpacked = NULL;
+    const char *fault = NULL;
+    fastpair_status status = FASTPAIR_OK;
+    if (block[21]) {
+        if (!(unpacked = fp_allocate(allocator, warm, 1))) return fp_fail_memory(error, warm);
+        status = fp_frame_read(section, fp_load64(block + 56), unpacked, warm, allocator, &fault);
+        section = unpacked;
+    }
+    if (!status) fault = read_section(section, dict, &where);
+    fp_release(allocator, unpacked);
+    if (status == FASTPAIR_ERROR_OUT_OF_MEMORY) return fp_fail_memory(error, warm);
+    if (status == FASTPAIR_ERROR_UNSUPPORTED) return fp_frames_missing(from->position, error);
+    if (!fault) return FASTPAIR_OK;
+    return fp_fail(error, FASTPAIR_ERROR_CORRUPT,
+                   from->position + fp_load64(block + 48) + (block[21] ? 0 : where),
+                   "dictionary at offset %" PRIu64 ": %s", from->position, fault);
+}
+
 fastpair_status fp_dict_read(const fp_dict_block *from, const fastpair_allocator *allocator,
                              fp_dict *dict, fastpair_error *error) {
     *dict = (fp_dict){0};
@@ -126,21 +205,21 @@ fastpair_status fp_dict_read(const fp_dict_block *from, const fastpair_allocator
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position,
                        "dictionary at offset %" PRIu64 ": only %" PRIu64 " of its bytes are there",
                        position, size);
-    const char *fault = header_fault(block, &where);
+    const char *fault = header_fault(from, &where);
     if (fault)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + where,
                        "dictionary at offset %" PRIu64 ": %s", position, fault);
-    uint64_t section = fp_load64(block + 56), runs = fp_load32(block + 36);
+    uint64_t held = fp_load64(block + 56), runs = fp_load32(block + 36);
+    uint64_t section = block[21] ? fp_load64(block + 72) : held;
     /* There are at most 65,536 runs of 8 bytes and tokens of 64, so nothing below overflows. */
-    if (fp_load64(block + 48) != offset || section > (FP_RUN_ENTRY + FP_MAX_TOKEN) * 65536ull ||
-        section < runs * FP_RUN_ENTRY ||
-        fp_load64(block + 8) != fp_align(offset + section, from->alignment) ||
+    if (fp_load64(block + 48) != offset || held > FP_LARGEST_TOKENS || !held ||
+        section > FP_LARGEST_TOKENS || section < runs * FP_RUN_ENTRY ||
+        fp_load64(block + 8) != fp_align(offset + held, from->alignment) ||
         fp_load64(block + 8) > size)
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + 48,
                        "dictionary at offset %" PRIu64 ": its token section does not lie inside it",
                        position);
-    const uint8_t *entries = block + offset;
-    if (fp_load64(block + 64) != fp_checksum(entries, section))
+    if (fp_load64(block + 64) != fp_checksum(block + offset, held))
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + offset,
                        "dictionary at offset %" PRIu64
                        ": the tokens' checksum is wrong; the file is damaged",
@@ -158,27 +237,8 @@ fastpair_status fp_dict_read(const fp_dict_block *from, const fastpair_allocator
     dict->bytes_size = section - runs * FP_RUN_ENTRY;
     dict->runs = fp_allocate(allocator, runs, sizeof *dict->runs);
     dict->bytes = fp_allocate(allocator, dict->bytes_size, 1);
-    if (!dict->runs || !dict->bytes) {
-        fp_dict_close(dict, allocator);
-        return fp_fail_memory(error, section);
-    }
-    uint64_t tokens = 0, bytes = 0;
-    for (uint64_t r = 0; r < runs && !fault; r++) {
-        fault = read_run(dict, r, entries + r * FP_RUN_ENTRY);
-        tokens += dict->runs[r].count;
-        bytes += (uint64_t)dict->runs[r].count * dict->runs[r].length;
-        where = offset + r * FP_RUN_ENTRY;
-    }
-    if (!fault && tokens != dict->tokens)
-        fault = "the runs hold another number of tokens than the header says";
-    if (!fault && bytes != dict->bytes_size) fault = "the token bytes do not add up";
-    if (!fault && dict->hot_slots && dict->runs[runs - 1].first_code < dict->hot_slots)
-        fault = "there is a hot part but no cold one";
-    if (fault) {
-        fp_dict_close(dict, allocator);
-        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + where,
-                       "dictionary at offset %" PRIu64 ": %s", position, fault);
-    }
-    memcpy(dict->bytes, entries + runs * FP_RUN_ENTRY, (size_t)dict->bytes_size);
-    return FASTPAIR_OK;
+    fastpair_status status = dict->runs && dict->bytes ? read_tokens(from, allocator, dict, error)
+                                                       : fp_fail_memory(error, section);
+    if (status) fp_dict_close(dict, allocator);
+    return status;
 }

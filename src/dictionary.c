@@ -134,7 +134,7 @@ fastpair_status fastpair_dictionary_open(const uint8_t *data, uint64_t size,
     fastpair_status status = fp_allocator_resolve(allocator, &hooks, error);
     if (status) return status;
     fp_dict dict;
-    if ((status = fp_dict_read(&(fp_dict_block){data, size, 0, 64}, &hooks, &dict, error)))
+    if ((status = fp_dict_read(&(fp_dict_block){data, size, 0, 64, 0, 0}, &hooks, &dict, error)))
         return status;
     if (size != fp_dict_block_size(&dict, 64)) {
         uint64_t expected = fp_dict_block_size(&dict, 64);

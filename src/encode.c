@@ -145,6 +145,26 @@ static void zero_gaps(const fp_chunk *chunk, uint8_t *block) {
     memset(block + end, 0, (size_t)(chunk->block_bytes - end));
 }
 
+/* Puts a cold block in the place of the warm one, if it is smaller. */
+static void make_cold(const fp_draft *draft, const fp_numbering *numbering,
+                      const fp_settings *settings, fp_block *result) {
+    fp_cold_input input = {.warm = &result->chunk,
+                           .block = result->bytes.data,
+                           .dict = draft->coded ? &numbering->dict : NULL,
+                           .lengths_of_code = draft->coded ? numbering->lengths_of_code : NULL,
+                           .decoded = draft->rows.bytes + draft->rows.offsets[0],
+                           .alignment = settings->alignment,
+                           .level = settings->level,
+                           .allocator = &settings->allocator};
+    fp_chunk chunk;
+    result->status = fp_cold_build(&result->cold, &input, &chunk);
+    if (result->status || !chunk.cold) return;
+    result->chunk = chunk;
+    fp_buffer warm = result->bytes;
+    result->bytes = result->cold.block;
+    result->cold.block = warm;
+}
+
 void fp_draft_build(fp_draft *draft, const fp_numbering *numbering, const fp_settings *settings,
                     fp_block *result) {
     const fp_chunk_rows *rows = &draft->rows;
@@ -176,4 +196,5 @@ void fp_draft_build(fp_draft *draft, const fp_numbering *numbering, const fp_set
         chunk->sections[s].checksum =
             fp_checksum(block + chunk->sections[s].offset, chunk->sections[s].size);
     fp_chunk_write_header(chunk, block);
+    if (settings->cold) make_cold(draft, numbering, settings, result);
 }

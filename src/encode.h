@@ -6,7 +6,9 @@
 #ifndef FP_ENCODE_H
 #define FP_ENCODE_H
 
+#include "bounds.h"
 #include "chunk.h"
+#include "cold_write.h"
 #include "cut.h"
 #include "model.h"
 #include "number.h"
@@ -25,7 +27,10 @@ typedef struct fp_draft {
 typedef struct fp_block {
     fp_buffer bytes;
     fp_chunk chunk; /* its header */
+    fp_cold_writer cold;
     fastpair_status status;
+    fp_bounds bounds; /* of its rows, if they are wanted */
+    int is_text;      /* its rows are UTF-8; 1 where nobody asks */
 } fp_block;
 
 /* Begins a chunk: sets its rows, and nothing parsed. */
@@ -44,7 +49,7 @@ uint64_t fp_draft_coded_size(const fp_draft *draft, fp_packing packing);
 /* Bytes that coding saves over storing, the dictionary not counted; 0 if it saves nothing. */
 uint64_t fp_draft_saving(const fp_draft *draft, fp_packing packing);
 
-/* Builds the block: coded with `numbering`, or stored. Sets block->status: OK or OUT_OF_MEMORY.
+/* Builds the block: coded with `numbering`, or stored, and cold if the settings say so. Sets block->status: OK or OUT_OF_MEMORY.
  */
 void fp_draft_build(fp_draft *draft, const fp_numbering *numbering, const fp_settings *settings,
                     fp_block *block);

@@ -15,6 +15,18 @@ void fp_file_out_open(fp_file_out *file, const fastpair_sink *sink, uint32_t ali
 void fp_file_out_close(fp_file_out *file) {
     fp_buffer_close(&file->dict_entries, &file->allocator);
     fp_buffer_close(&file->chunk_entries, &file->allocator);
+    fp_buffer_close(&file->name, &file->allocator);
+    fp_buffer_close(&file->pairs, &file->allocator);
+    fp_buffer_close(&file->bounds.part, &file->allocator);
+}
+
+fastpair_status fp_file_out_describe(fp_file_out *file, const fastpair_metadata *metadata,
+                                     uint32_t bound_bytes, fastpair_error *error) {
+    file->detects_text = metadata->type == FASTPAIR_TYPE_DETECT;
+    file->footer.is_text = metadata->type != FASTPAIR_TYPE_BYTES;
+    file->has_bounds = bound_bytes != FASTPAIR_NO_BOUNDS;
+    if (file->has_bounds) fp_bounds_list_begin(&file->bounds, bound_bytes);
+    return fp_metadata_pack(metadata, &file->allocator, &file->name, &file->pairs, error);
 }
 
 static fastpair_status put(fp_file_out *file, const void *data, uint64_t size,
@@ -61,8 +73,10 @@ fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, u
     uint8_t *block = fp_allocate(&file->allocator, size, 1);
     if (!block) return fp_fail_memory(error, size);
     fp_dict_write(dict, file->header.alignment, block);
+    if (file->header.features & FP_FEATURE_COLD)
+        status = fp_dict_make_cold(block, file->header.alignment, &size, &file->allocator, error);
     fp_dict_entry entry = {.position = file->position, .block_bytes = size};
-    status = add_entry(file, &file->dict_entries, &entry, sizeof entry, error);
+    if (!status) status = add_entry(file, &file->dict_entries, &entry, sizeof entry, error);
     if (!status) {
         *number = (uint32_t)file->footer.dictionaries++;
         status = put(file, block, size, error);
@@ -77,12 +91,16 @@ void fp_file_out_use_tokens(fp_file_out *file, uint32_t number, uint32_t tokens)
 }
 
 fastpair_status fp_file_out_chunk(fp_file_out *file, const fp_chunk *chunk, const fp_buffer *block,
-                                  fastpair_error *error) {
+                                  fp_row_facts facts, fastpair_error *error) {
     fastpair_status status = put_header(file, error);
     if (status) return status;
     fp_chunk_entry entry = {file->position, block->size, chunk->rows, chunk->decoded_bytes};
     status = add_entry(file, &file->chunk_entries, &entry, sizeof entry, error);
+    if (!status && file->has_bounds)
+        status = fp_bounds_list_add(&file->bounds, facts.bounds, file->position + block->size,
+                                    &file->allocator, error);
     if (status) return status;
+    if (file->detects_text && !facts.is_text) file->footer.is_text = 0;
     file->footer.chunks++;
     file->footer.rows += chunk->rows;
     file->footer.nulls += chunk->nulls;
@@ -91,18 +109,33 @@ fastpair_status fp_file_out_chunk(fp_file_out *file, const fp_chunk *chunk, cons
     return put(file, block->data, block->size, error);
 }
 
+/* Writes footer and trailer with these parts. */
+static fastpair_status put_footer(fp_file_out *file, const fp_part_content *parts,
+                                  fastpair_error *error) {
+    fp_footer_contents contents = {(const fp_dict_entry *)(const void *)file->dict_entries.data,
+                                   (const fp_chunk_entry *)(const void *)file->chunk_entries.data,
+                                   parts};
+    uint64_t size = fp_footer_size(&file->footer, parts) + FP_TRAILER;
+    uint8_t *bytes = fp_allocate(&file->allocator, size, 1);
+    if (!bytes) return fp_fail_memory(error, size);
+    fp_footer_write(&file->footer, &contents, file->position, bytes);
+    fastpair_status status = put(file, bytes, size, error);
+    fp_release(&file->allocator, bytes);
+    return status;
+}
+
 fastpair_status fp_file_out_finish(fp_file_out *file, fastpair_error *error) {
     fp_footer *footer = &file->footer;
     fastpair_status status = put_header(file, error);
     if (status) return status;
+    if (file->has_bounds) fp_bounds_list_finish(&file->bounds, file->position);
     footer->final_separator = file->header.has_framing && file->final_separator;
-    uint64_t size = fp_footer_size(footer->dictionaries, footer->chunks) + FP_TRAILER;
-    uint8_t *bytes = fp_allocate(&file->allocator, size, 1);
-    if (!bytes) return fp_fail_memory(error, size);
-    fp_footer_write(footer, (const fp_dict_entry *)(const void *)file->dict_entries.data,
-                    (const fp_chunk_entry *)(const void *)file->chunk_entries.data, file->position,
-                    bytes);
-    status = put(file, bytes, size, error);
-    fp_release(&file->allocator, bytes);
-    return status;
+    const fp_part_content all[] = {{FP_PART_NAME, file->name},
+                                   {FP_PART_PAIRS, file->pairs},
+                                   {FP_PART_BOUNDS, file->bounds.part}};
+    fp_part_content parts[FP_PART_KINDS] = {{0}};
+    footer->parts = 0;
+    for (uint32_t i = 0; i < FP_PART_KINDS; i++)
+        if (all[i].bytes.size) parts[footer->parts++] = all[i];
+    return put_footer(file, parts, error);
 }

@@ -5,6 +5,7 @@
 #ifndef FP_FILE_OUT_H
 #define FP_FILE_OUT_H
 
+#include "bounds.h"
 #include "chunk.h"
 #include "dict.h"
 #include "footer.h"
@@ -20,11 +21,19 @@ typedef struct fp_file_out {
     fp_footer footer;        /* totals so far */
     fp_buffer dict_entries;  /* of fp_dict_entry */
     fp_buffer chunk_entries; /* of fp_chunk_entry */
+    int detects_text;        /* the type is text if all chunks are */
+    fp_buffer name, pairs;   /* parts of the footer; empty: none */
+    fp_bounds_list bounds;
+    int has_bounds;
 } fp_file_out;
 
 void fp_file_out_open(fp_file_out *file, const fastpair_sink *sink, uint32_t alignment,
                       const fastpair_allocator *allocator);
 void fp_file_out_close(fp_file_out *file);
+
+/* Copies what the caller says of the column. `bound_bytes` as in fp_settings. */
+fastpair_status fp_file_out_describe(fp_file_out *file, const fastpair_metadata *metadata,
+                                     uint32_t bound_bytes, fastpair_error *error);
 
 /* Writes a dictionary block; *number is what chunks call it by. */
 fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, uint32_t *number,
@@ -33,9 +42,15 @@ fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, u
 /* Adds to the tokens of dictionary `number` that occur in its chunks. */
 void fp_file_out_use_tokens(fp_file_out *file, uint32_t number, uint32_t tokens);
 
+/* What the footer will say of a chunk's rows. */
+typedef struct fp_row_facts {
+    const fp_bounds *bounds;
+    int is_text; /* they are UTF-8 */
+} fp_row_facts;
+
 /* Writes a chunk's block, `chunk` being its header. */
 fastpair_status fp_file_out_chunk(fp_file_out *file, const fp_chunk *chunk, const fp_buffer *block,
-                                  fastpair_error *error);
+                                  fp_row_facts facts, fastpair_error *error);
 
 /* Writes footer and trailer. */
 fastpair_status fp_file_out_finish(fp_file_out *file, fastpair_error *error);

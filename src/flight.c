@@ -5,6 +5,7 @@
 #include "flight.h"
 
 #include "threads.h"
+#include "utf8.h"
 
 #include <string.h>
 
@@ -14,8 +15,10 @@
 void fp_flight_close(fp_flight *flight, const fastpair_allocator *allocator) {
     for (uint32_t i = 0; i < flight->capacity; i++) fp_draft_close(&flight->drafts[i], allocator);
     fp_release(allocator, flight->drafts);
-    for (uint32_t i = 0; i < flight->block_capacity; i++)
+    for (uint32_t i = 0; i < flight->block_capacity; i++) {
         fp_buffer_close(&flight->blocks[i].bytes, allocator);
+        fp_cold_writer_close(&flight->blocks[i].cold, allocator);
+    }
     fp_release(allocator, flight->blocks);
     *flight = (fp_flight){0};
 }
@@ -70,9 +73,24 @@ static void parse_task(void *context, uint64_t i) {
     fp_draft_parse(&work->drafts[i], work->model, work->settings);
 }
 
+/* What the file says of a chunk's rows. */
+static void look_at_rows(const fp_chunk_rows *rows, const fp_settings *settings, fp_block *block) {
+    block->bounds = (fp_bounds){0};
+    block->is_text = 1;
+    for (uint64_t row = 0; settings->bound_bytes != FASTPAIR_NO_BOUNDS && row < rows->rows; row++)
+        if (!rows->null_rows[row])
+            fp_bounds_add(&block->bounds, rows->bytes + rows->offsets[row],
+                          rows->offsets[row + 1] - rows->offsets[row]);
+    if (settings->metadata.type != FASTPAIR_TYPE_DETECT) return;
+    fastpair_rows view = {.rows = rows->rows, .bytes = rows->bytes, .offsets = rows->offsets};
+    uint64_t byte;
+    block->is_text = fp_rows_not_text(&view, &byte) == rows->rows;
+}
+
 static void build_task(void *context, uint64_t i) {
     const flight_work *work = context;
     fp_draft_build(&work->drafts[i], work->numbering, work->settings, &work->blocks[i]);
+    look_at_rows(&work->drafts[i].rows, work->settings, &work->blocks[i]);
     fp_poll_work(work->settings->poll, fp_chunk_rows_bytes(&work->drafts[i].rows));
 }
 

@@ -27,6 +27,10 @@
 #define FP_VERSION_MAJOR 1u
 #define FP_VERSION_MINOR 0u
 
+/* Features of the file header that a reader must know. */
+#define FP_FEATURE_COLD   1u /* there may be cold chunks or dictionaries */
+#define FP_FEATURES_KNOWN FP_FEATURE_COLD
+
 #define FP_FILE_HEADER        64u
 #define FP_DICT_HEADER        96u
 #define FP_CHUNK_HEADER       320u
@@ -36,6 +40,9 @@
 #define FP_TRAILER            32u
 #define FP_RUN_ENTRY          8u
 #define FP_LENGTH_ENTRY       16u
+#define FP_PART_ENTRY         32u
+#define FP_MAX_PARTS          64u
+#define FP_BLOCK_START        16u /* of every block: kind, header size, block size */
 
 #define FP_LENGTH_BLOCK    256u /* rows in a block of the row-length section */
 #define FP_NO_DICTIONARY   UINT32_MAX
@@ -43,8 +50,12 @@
 #define FP_MAX_CHUNK_BYTES 0xffffffffull
 #define FP_MIN_BATCH       32u
 #define FP_MAX_BATCH       1024u
-#define FP_LARGEST_BATCH   16384u /* decoded bytes of a batch, at most */
-#define FP_MAX_GROUP       4096u  /* codes of a sidecar group, at most */
+#define FP_LARGEST_BATCH   16384u        /* decoded bytes of a batch, at most */
+#define FP_LARGEST_TOKENS  (72ull << 16) /* a token section: 65,536 runs and tokens */
+#define FP_MAX_WORDS       (1ull << 25)  /* codes and rows of a cold chunk */
+#define FP_MAX_COLD_BYTES  (1ull << 26)  /* of a stored and cold chunk */
+#define FP_MAX_COLD_SLOTS  65534u        /* a word has 16 bits, two numbers of which end rows */
+#define FP_MAX_GROUP       4096u         /* codes of a sidecar group, at most */
 
 static inline uint16_t fp_load16(const void *p) {
     uint16_t v;

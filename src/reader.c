@@ -11,10 +11,33 @@
 
 #include "access.h"
 #include "options.h"
+#include "utf8.h"
 
 /* Most chunks in a round, for each thread and in all: small chunks are gathered. */
 #define CHUNKS_EACH 16u
 #define MOST_CHUNKS 1024u
+
+/* Checks all of a chunk. One that was cold has been looked at as it was. */
+static fastpair_status check_held(const fp_held_chunk *held, fastpair_error *error) {
+    fp_chunk_view view = fp_held_view(held);
+    fastpair_status status =
+        held->chunk.was_cold ? FASTPAIR_OK : fp_chunk_validate_block(&view, error);
+    return status ? status : fp_chunk_validate_rows(&view, error);
+}
+
+/* What the footer may say of a part's rows. Bounds and type come after all rows, so they are taken
+ * down whether or not the file has them. */
+static void look_at_rows(fp_part *part, const fp_chunk_view *view) {
+    const uint64_t *offsets = (const uint64_t *)(const void *)part->offsets.data;
+    const uint8_t *bytes = fp_part_bytes_of(part);
+    fastpair_rows rows = {.rows = part->rows, .bytes = bytes, .offsets = offsets};
+    uint64_t byte;
+    part->is_text = fp_rows_not_text(&rows, &byte) == part->rows;
+    part->bounds = (fp_bounds){0};
+    for (uint64_t i = 0; i < part->rows; i++)
+        if (!fp_chunk_row_is_null(view, part->first_row + i))
+            fp_bounds_add(&part->bounds, bytes + offsets[i], offsets[i + 1] - offsets[i]);
+}
 
 /* Checks a chunk that is given whole, and decodes the rows of a part. Needs memory only for tables
  * of a dictionary that is used first here. */
@@ -22,7 +45,7 @@ static void decode_part(void *context, uint64_t i) {
     fp_part *part = (fp_part *)context + i;
     const fp_chunk *chunk = &part->of->chunk;
     fp_chunk_view view = fp_held_view(part->of);
-    if (part->rows == chunk->rows) part->status = fp_chunk_validate(&view, &part->error);
+    if (part->rows == chunk->rows) part->status = check_held(part->of, &part->error);
     if (!part->status && chunk->coded) {
         fp_batch_cache cache; /* of batches that the part's ends cut */
         fp_batch_cache_empty(&cache);
@@ -41,6 +64,7 @@ static void decode_part(void *context, uint64_t i) {
             offsets[row - part->first_row + k] = starts[skip + k] - part->first_byte;
         row += take;
     }
+    if (!part->status) look_at_rows(part, &view);
 }
 
 static fastpair_status start_reading(fastpair_reader *reader, fastpair_error *error) {
@@ -102,8 +126,7 @@ static void next_round(fastpair_reader *reader) {
         if (reader->at_footer) return;
         status = fp_reader_read_ahead(reader, error);
         if (round->cutting) {
-            fp_chunk_view view = fp_held_view(&round->chunks[0]);
-            if (!status) status = fp_chunk_validate(&view, error);
+            if (!status) status = check_held(&round->chunks[0], error);
         } else {
             round->filled = round->held;
         }
@@ -122,9 +145,7 @@ static void show_part(const fp_part *part, fastpair_rows *rows) {
     const fp_chunk *chunk = &part->of->chunk;
     const uint8_t *block = part->of->block.data;
     rows->rows = part->rows;
-    rows->bytes = chunk->coded
-                      ? part->bytes.data
-                      : fp_chunk_section(chunk, block, FP_SECTION_CODES) + part->first_byte;
+    rows->bytes = fp_part_bytes_of(part);
     rows->offsets = part->offsets.data;
     rows->offset_bits = 64;
     if (!chunk->has_validity) return;
@@ -150,6 +171,7 @@ fastpair_status fastpair_reader_next(fastpair_reader *reader, fastpair_rows *row
     if (round->next < round->filled) {
         fp_part *part = &round->parts[round->next];
         if (!part->status) {
+            fp_reader_note_part(reader, part);
             show_part(part, rows);
             round->next++;
             return FASTPAIR_OK;

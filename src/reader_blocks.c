@@ -1,5 +1,5 @@
-/* reader_blocks.c - the bytes of a streamed column. In: the caller's source. Out: dictionaries,
- * chunks that are held together, and at the end a footer that was found to repeat them.
+/* reader_blocks.c - the bytes of a streamed column. In: the caller's source. Out: dictionaries, and
+ * chunks that are held together.
  *
  * Buffers grow by what has really arrived, so a header that claims terabytes costs nothing. Refuses
  * input that ends too early or too late, with the offset, and blocks that the format does not
@@ -11,8 +11,8 @@
 
 /* Work that is gathered for each thread, in decoded bytes or what costs as much. */
 #define ROUND_WORK (1ull << 20)
-/* No dictionary block is larger: 65,536 run entries and tokens, and two gaps. */
-#define LARGEST_DICT_BLOCK ((8u + 16u) * 65536u + 2u * 4096u)
+/* No dictionary block is larger: header, section, and two gaps. */
+#define LARGEST_DICT_BLOCK (FP_LARGEST_TOKENS + 2u * 4096u)
 
 /* ---------------------------------------------------------------- bytes */
 
@@ -59,9 +59,8 @@ static uint64_t next_capacity(uint64_t size, uint64_t total) {
     return size >= total / 16 ? total / 4 + 1 : 4 * size;
 }
 
-/* Makes `buffer` hold `total` bytes, reading what is missing piece by piece. */
-static fastpair_status read_into(fastpair_reader *reader, fp_buffer *buffer, uint64_t total,
-                                 const char *what, fastpair_error *error) {
+fastpair_status fp_reader_fill(fastpair_reader *reader, fp_buffer *buffer, uint64_t total,
+                               const char *what, fastpair_error *error) {
     while (buffer->size < total) {
         if (buffer->size == buffer->capacity) {
             fastpair_status status =
@@ -96,7 +95,8 @@ static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *s
     if (status) return status;
     memcpy(reader->scratch.data, start, FP_BLOCK_START);
     reader->scratch.size = FP_BLOCK_START;
-    status = read_into(reader, &reader->scratch, FP_DICT_HEADER, "a dictionary's header", error);
+    status =
+        fp_reader_fill(reader, &reader->scratch, FP_DICT_HEADER, "a dictionary's header", error);
     if (status) return status;
     uint64_t block_bytes = fp_load64(reader->scratch.data + 8);
     /* A damaged size must not make us read on, so the checksum is compared before the rest is
@@ -108,7 +108,7 @@ static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *s
             "dictionary at offset %" PRIu64
             ": header checksum or size is wrong: the file is damaged; restore it from a copy",
             position);
-    status = read_into(reader, &reader->scratch, block_bytes, "a dictionary", error);
+    status = fp_reader_fill(reader, &reader->scratch, block_bytes, "a dictionary", error);
     if (status) return status;
     fp_reader_make_room(reader, 4 * block_bytes + sizeof(fp_column_dict));
 
@@ -125,7 +125,8 @@ static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *s
     if (status) return status;
     fp_column_dict *dictionary = fp_allocate(allocator, 1, sizeof *dictionary);
     if (!dictionary) return fp_fail_memory(error, sizeof *dictionary);
-    fp_dict_block block = {reader->scratch.data, block_bytes, position, reader->file.alignment};
+    fp_dict_block block = {reader->scratch.data,   block_bytes,        position,
+                           reader->file.alignment, reader->file.minor, reader->file.features};
     status = fp_column_dict_open(&block, &reader->settings, &reader->dictionaries.budget,
                                  dictionary, error);
     if (status) {
@@ -146,10 +147,10 @@ static fastpair_status read_header(fastpair_reader *reader, const uint8_t *start
     if (status) return status;
     memcpy(to->block.data, start, FP_BLOCK_START);
     to->block.size = FP_BLOCK_START;
-    status = read_into(reader, &to->block, FP_CHUNK_HEADER, "a chunk's header", error);
-    fp_chunk_context before = {reader->file.alignment,
-                               (const uint32_t *)(const void *)reader->dictionaries.code_bits.data,
-                               reader->seen.totals.dictionaries};
+    status = fp_reader_fill(reader, &to->block, FP_CHUNK_HEADER, "a chunk's header", error);
+    fp_chunk_context before = {
+        reader->file.alignment, (const uint32_t *)(const void *)reader->dictionaries.code_bits.data,
+        reader->seen.totals.dictionaries, reader->file.minor, reader->file.features};
     if (!status)
         status = fp_chunk_read_header(to->block.data, position, &before, &to->chunk, error);
     if (status) return status;
@@ -162,7 +163,8 @@ static fastpair_status read_header(fastpair_reader *reader, const uint8_t *start
 static fastpair_status read_sections(fastpair_reader *reader, fp_held_chunk *to,
                                      fastpair_error *error) {
     const fp_chunk *chunk = &to->chunk;
-    fastpair_status status = read_into(reader, &to->block, chunk->block_bytes, "a chunk", error);
+    fastpair_status status =
+        fp_reader_fill(reader, &to->block, chunk->block_bytes, "a chunk", error);
     if (!status)
         status = fp_buffer_reserve(&reader->seen.chunk_entries, &reader->settings.allocator,
                                    sizeof(fp_chunk_entry), error);
@@ -196,6 +198,7 @@ static fastpair_status take_pending(fastpair_reader *reader, int *full, fastpair
                        held->number, held->chunk.block_bytes, reader->meter.limit);
     round->pending = 0;
     fastpair_status status = read_sections(reader, held, error);
+    if (!status && held->chunk.cold) status = fp_reader_make_warm(reader, held, error);
     if (status) return status;
     if (fit == FP_FITS_IN_PARTS) {
         round->cutting = 1;
@@ -228,7 +231,10 @@ static fastpair_status read_block(fastpair_reader *reader, fastpair_error *error
     fastpair_status status = fp_reader_get(reader, reader->start, FP_BLOCK_START,
                                            "a block's header, or before its footer", error);
     if (status) return status;
-    switch (fp_load32(reader->start)) {
+    uint32_t kind = fp_load32(reader->start);
+    if (reader->seen.totals.extra_bytes && (kind == FP_KIND_DICTIONARY || kind == FP_KIND_CHUNK))
+        return fp_extra_block_fail(position, "it is known, but comes after one that is not", error);
+    switch (kind) {
     case FP_KIND_DICTIONARY: return read_dictionary(reader, reader->start, error);
     case FP_KIND_CHUNK:
         status =
@@ -237,6 +243,7 @@ static fastpair_status read_block(fastpair_reader *reader, fastpair_error *error
         return status;
     case FP_KIND_FOOTER: reader->at_footer = 1; return FASTPAIR_OK;
     default:
+        if (reader->file.minor) return fp_reader_skip_extra(reader, error);
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position,
                        "there is no block at offset %" PRIu64
                        ": the file is damaged; restore it from a copy",
@@ -268,81 +275,11 @@ fastpair_status fp_reader_read_ahead(fastpair_reader *reader, fastpair_error *er
         fastpair_status status = FASTPAIR_OK;
         if (!round->pending) status = read_block(reader, error);
         if (status || reader->at_footer) return status;
-        if (!round->pending) continue; /* a dictionary */
+        if (!round->pending) continue; /* no chunk */
         const fp_chunk *chunk = &round->chunks[round->held].chunk;
         work += chunk->decoded_bytes + 8 * chunk->rows;
         status = take_pending(reader, &full, error);
         if (status) return status;
     }
-    return FASTPAIR_OK;
-}
-
-/* ---------------------------------------------------------------- the end */
-
-static fastpair_status footer_fault(uint64_t position, fastpair_error *error) {
-    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position,
-                   "footer (offset %" PRIu64 "): it does not repeat what the blocks before it say",
-                   position);
-}
-
-static fastpair_status compare_entries(const fastpair_reader *reader, const uint8_t *entries,
-                                       const fp_footer *footer, uint64_t position,
-                                       fastpair_error *error) {
-    for (uint64_t i = 0; i < footer->dictionaries; i++) {
-        fp_dict_entry said = fp_footer_dict(entries, i), seen = reader->dictionaries.list[i]->entry;
-        if (said.position != seen.position || said.block_bytes != seen.block_bytes)
-            return footer_fault(position, error);
-    }
-    for (uint64_t i = 0; i < footer->chunks; i++) {
-        fp_chunk_entry said = fp_footer_chunk(entries, footer, i), seen;
-        memcpy(&seen, reader->seen.chunk_entries.data + i * sizeof seen, sizeof seen);
-        if (said.position != seen.position || said.block_bytes != seen.block_bytes ||
-            said.rows != seen.rows || said.decoded_bytes != seen.decoded_bytes)
-            return footer_fault(position, error);
-    }
-    return FASTPAIR_OK;
-}
-
-fastpair_status fp_reader_read_end(fastpair_reader *reader, fastpair_error *error) {
-    uint64_t position = reader->position - FP_BLOCK_START, footer_at;
-    fp_footer *totals = &reader->seen.totals, footer;
-    fp_buffer *buffer = &reader->scratch;
-    fp_reader_release(reader, 0);
-    fastpair_status status = reset(buffer, &reader->settings.allocator, FP_FOOTER_HEADER, error);
-    if (status) return status;
-    memcpy(buffer->data, reader->start, FP_BLOCK_START);
-    buffer->size = FP_BLOCK_START;
-    status = read_into(reader, buffer, FP_FOOTER_HEADER, "the footer", error);
-    if (!status) status = fp_footer_read(buffer->data, position, &reader->file, &footer, error);
-    if (status) return status;
-    if (footer.dictionaries != totals->dictionaries || footer.chunks != totals->chunks ||
-        footer.rows != totals->rows || footer.nulls != totals->nulls ||
-        footer.codes != totals->codes || footer.decoded_bytes != totals->decoded_bytes)
-        return footer_fault(position, error);
-    /* The counts are those of blocks that were read, so the size is theirs. */
-    status = read_into(reader, buffer, fp_footer_size(footer.dictionaries, footer.chunks),
-                       "the footer", error);
-    if (status) return status;
-    const uint8_t *entries = buffer->data + FP_FOOTER_HEADER;
-    status = fp_footer_check_entries(entries, position, &reader->file, &footer, NULL, error);
-    if (!status) status = compare_entries(reader, entries, &footer, position, error);
-    if (status) return status;
-    uint8_t trailer[FP_TRAILER], more;
-    status = fp_reader_get(reader, trailer, FP_TRAILER, "the trailer", error);
-    if (!status)
-        status = fp_trailer_read(trailer, reader->position, &reader->file, &footer_at, error);
-    if (status) return status;
-    if (footer_at != position)
-        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, reader->position - FP_TRAILER,
-                       "trailer (offset %" PRIu64 "): it puts the footer elsewhere",
-                       reader->position - FP_TRAILER);
-    uint64_t end = reader->position;
-    status = fp_reader_get(reader, &more, 1, "", error);
-    if (status == FASTPAIR_ERROR_IO) return status;
-    if (!status)
-        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, end,
-                       "there are bytes after the end of the column (offset %" PRIu64 ")", end);
-    totals->final_separator = footer.final_separator;
-    reader->at_end = 1;
     return FASTPAIR_OK;
 }

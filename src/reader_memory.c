@@ -102,10 +102,11 @@ static uint64_t block_growth(const fp_held_chunk *held) {
 
 static uint64_t offset_bytes(uint64_t rows) { return (rows + 1) * sizeof(uint64_t); }
 
-/* The chunk's block, and its dictionary's tables if they are not there. */
+/* The chunk's block, the warm one beside it, and the dictionary's tables if they are not there. */
 static uint64_t base_need(const fp_held_chunk *held) {
     uint64_t tables = held->dictionary ? fp_column_dict_missing_bytes(held->dictionary) : 0;
-    return block_growth(held) + tables;
+    uint32_t bits = held->dictionary ? held->dictionary->dict.code_bits : 0;
+    return block_growth(held) + tables + (held->chunk.cold ? fp_warm_peak(&held->chunk, bits) : 0);
 }
 
 static int fits_whole(const fastpair_reader *reader, const fp_held_chunk *held) {
@@ -137,6 +138,20 @@ void fp_reader_make_room(fastpair_reader *reader, uint64_t bytes) {
 
 int fp_reader_may_go_on(const fastpair_reader *reader) {
     return !reader->round.held || left(reader) >= SPARE_BYTES;
+}
+
+fastpair_status fp_reader_make_warm(fastpair_reader *reader, fp_held_chunk *held,
+                                    fastpair_error *error) {
+    const fastpair_allocator *allocator = &reader->settings.allocator;
+    fp_chunk_view cold = fp_held_view(held);
+    fp_warm warm;
+    fastpair_status status = fp_chunk_validate_block(&cold, error);
+    if (!status) status = fp_warm_open(&cold, allocator, &warm, error);
+    if (status) return status;
+    fp_buffer_close(&held->block, allocator);
+    held->chunk = warm.chunk;
+    held->block = (fp_buffer){warm.block, warm.chunk.block_bytes, warm.chunk.block_bytes};
+    return FASTPAIR_OK;
 }
 
 /* ---------------------------------------------------------------- parts */

@@ -1,12 +1,13 @@
 /* reader_private.h - the streaming reader's state, shared by reader.c (calls, decoding),
- * reader_blocks.c (bytes in) and reader_memory.c (what is held at once). */
+ * reader_blocks.c (bytes in), reader_end.c (the footer) and reader_memory.c (what is held at
+ * once). */
 #ifndef FP_READER_PRIVATE_H
 #define FP_READER_PRIVATE_H
 
+#include "bounds.h"
+#include "cold.h"
 #include "column.h"
 #include "threads.h"
-
-#define FP_BLOCK_START 16u /* kind, header size, block size */
 
 /* Bytes read at once while a block grows. */
 #define FP_PIECE_BYTES (1u << 20)
@@ -36,6 +37,8 @@ typedef struct fp_part {
     fp_buffer offsets;             /* rows + 1 numbers of 64 bits */
     fastpair_status status;
     fastpair_error error;
+    fp_bounds bounds; /* of its rows */
+    int is_text;      /* its rows are UTF-8 */
 } fp_part;
 
 /* The dictionaries seen so far; fp_seen.totals counts them. */
@@ -62,7 +65,12 @@ typedef struct fp_round {
 /* What was read so far, to be compared with the footer. */
 typedef struct fp_seen {
     fp_buffer chunk_entries; /* fp_chunk_entry of each chunk */
-    fp_footer totals;
+    fp_footer totals;        /* is_text is kept as not_text */
+    int not_text;            /* a row is not UTF-8 */
+    fp_bounds bounds;        /* of the chunk whose rows are being given */
+    /* A hash, for each K, of the entries of bounds that a file must have of the chunks so far. So
+     * bounds are compared with rows in memory that does not grow. */
+    uint64_t bounds_hash[FP_BOUND_WIDTHS];
 } fp_seen;
 
 struct fastpair_reader {
@@ -84,6 +92,14 @@ struct fastpair_reader {
     fastpair_error failure;
 };
 
+/* The decoded bytes of a part. */
+static inline const uint8_t *fp_part_bytes_of(const fp_part *part) {
+    const fp_chunk *chunk = &part->of->chunk;
+    return chunk->coded
+               ? part->bytes.data
+               : fp_chunk_section(chunk, part->of->block.data, FP_SECTION_CODES) + part->first_byte;
+}
+
 static inline fp_chunk_view fp_held_view(const fp_held_chunk *held) {
     return (fp_chunk_view){&held->chunk, held->block.data, held->dictionary, held->number, 0};
 }
@@ -94,9 +110,21 @@ static inline fp_chunk_view fp_held_view(const fp_held_chunk *held) {
 fastpair_status fp_reader_get(fastpair_reader *reader, uint8_t *into, uint64_t size,
                               const char *what, fastpair_error *error);
 
+/* Makes `buffer` hold `total` bytes, reading what is missing piece by piece. */
+fastpair_status fp_reader_fill(fastpair_reader *reader, fp_buffer *buffer, uint64_t total,
+                               const char *what, fastpair_error *error);
+
 /* Reads blocks until a round is full or the footer begins (at_footer). What was read before a
  * failure stays: `held` chunks, each whole in parts[i] unless `cutting` is set. */
 fastpair_status fp_reader_read_ahead(fastpair_reader *reader, fastpair_error *error);
+
+/* ---------------------------------------------------------------- the end (reader_end.c) */
+
+/* Takes what the rows of a part are, in the order in which they are given. */
+void fp_reader_note_part(fastpair_reader *reader, const fp_part *part);
+
+/* Skips a block that is not known, after its start, in a file of a later version. */
+fastpair_status fp_reader_skip_extra(fastpair_reader *reader, fastpair_error *error);
 
 /* Reads footer and trailer, compares them with what was read, and sets at_end. */
 fastpair_status fp_reader_read_end(fastpair_reader *reader, fastpair_error *error);
@@ -125,6 +153,11 @@ void fp_reader_release(fastpair_reader *reader, uint32_t first);
 /* Empties a buffer and makes it hold `size` bytes; what it held is released first. */
 fastpair_status fp_reader_room(fastpair_reader *reader, fp_buffer *buffer, uint64_t size,
                                fastpair_error *error);
+
+/* Puts the warm chunk in the place of a cold one that is held, once the cold one's block is found to
+ * be in order. */
+fastpair_status fp_reader_make_warm(fastpair_reader *reader, fp_held_chunk *held,
+                                    fastpair_error *error);
 
 /* Gives a part its rows and its memory. */
 fastpair_status fp_part_open(fastpair_reader *reader, fp_part *part, fastpair_error *error);

@@ -4,7 +4,9 @@
 #include "settings.h"
 
 #include "format.h"
+#include "frame.h"
 #include "options.h"
+#include "parts.h"
 #include "threads.h"
 
 /* The least chunk, in units of the alignment. A chunk's header, gaps and footer entry take up to 11
@@ -50,11 +52,15 @@ fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp
                                     fastpair_error *error) {
     fastpair_compress_options given;
     fastpair_expert_options expert;
+    fastpair_metadata metadata;
     fastpair_status status = fp_options_copy(options, &given, sizeof given, error);
     if (!status) status = fp_options_copy(given.expert, &expert, sizeof expert, error);
+    if (!status) status = fp_options_copy(given.metadata, &metadata, sizeof metadata, error);
+    if (!status) status = fp_metadata_check(&metadata, NULL, error);
     if (status) return status;
     *settings = (fp_settings){.goal = given.goal,
                               .level = given.level ? given.level : FASTPAIR_LEVEL_DEFAULT,
+                              .cold = given.cold,
                               .seed = expert.seed,
                               .sample_bytes = expert.sample_bytes,
                               .chunk_bytes = given.chunk_bytes ? given.chunk_bytes : 8u << 20,
@@ -64,7 +70,9 @@ fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp
                               .threads = given.threads ? given.threads : 1,
                               .dictionary = given.dictionary,
                               .progress = given.progress,
-                              .progress_context = given.progress_context};
+                              .progress_context = given.progress_context,
+                              .bound_bytes = expert.bound_bytes,
+                              .metadata = metadata};
     if ((status = fp_allocator_resolve(&given.allocator, &settings->allocator, error)) ||
         (status = resolve_codec(&given, &settings->choice, error)))
         return status;
@@ -73,6 +81,8 @@ fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp
     REFUSE((unsigned)given.goal > FASTPAIR_GOAL_SPEED, "unknown goal %d", (int)given.goal);
     REFUSE(given.level > FASTPAIR_LEVEL_MOST, "level is %u; the most is %u", given.level,
            FASTPAIR_LEVEL_MOST);
+    REFUSE(given.cold != 0 && given.cold != 1, "cold is %d; it must be 0 or 1", given.cold);
+    if (given.cold && !fp_frames_available()) return fp_frames_missing(FASTPAIR_NO_POSITION, error);
     REFUSE(settings->chunk_bytes > 1u << 30, "chunk_bytes is %llu; the most is 1 GiB",
            (unsigned long long)settings->chunk_bytes);
     REFUSE(settings->batch_codes % 32 || settings->batch_codes > FP_MAX_BATCH,
@@ -83,6 +93,10 @@ fastpair_status fp_settings_resolve(const fastpair_compress_options *options, fp
         settings->chunk_bytes = LEAST_CHUNK * settings->alignment;
     REFUSE(settings->hot_codes > 65536 && settings->hot_codes != FASTPAIR_NO_HOT_CODES,
            "hot_codes is %u; there are at most 65536 codes", settings->hot_codes);
+    uint32_t bound = settings->bound_bytes;
+    REFUSE(bound && bound != 8 && bound != 16 && bound != 32 && bound != 64 &&
+               bound != FASTPAIR_NO_BOUNDS,
+           "bound_bytes is %u; it must be 8, 16, 32 or 64", bound);
     REFUSE(settings->threads > FP_MAX_THREADS, "threads is %u; the most is %u", settings->threads,
            FP_MAX_THREADS);
     return FASTPAIR_OK;

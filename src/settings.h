@@ -12,10 +12,12 @@ typedef struct fp_codec_choice {
     uint32_t max_token;
 } fp_codec_choice;
 
+/* More than 15 fields: one for each option. */
 typedef struct fp_settings {
     fp_codec_choice choice;
     fastpair_goal goal;
     uint32_t level;
+    int cold;
     uint64_t seed;
     uint64_t sample_bytes; /* 0: fp_sample_default of the codec in use */
     uint64_t chunk_bytes;
@@ -27,7 +29,9 @@ typedef struct fp_settings {
     fastpair_allocator allocator;
     fastpair_progress progress;
     void *progress_context;
-    fp_poll *poll; /* whom to ask; NULL until fp_settings_poll */
+    fp_poll *poll;              /* whom to ask; NULL until fp_settings_poll */
+    uint32_t bound_bytes;       /* 0: chosen at the end; FASTPAIR_NO_BOUNDS: none */
+    fastpair_metadata metadata; /* points to the caller's memory */
 } fp_settings;
 
 /* Checks `options` (NULL: all defaults). INVALID_ARGUMENT names the field and its range. */

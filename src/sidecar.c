@@ -10,7 +10,7 @@ void fp_sidecar_write(const uint16_t *codes, const uint8_t *lengths_of_code, uin
     const uint32_t batch_codes = chunk->batch_codes, group = chunk->group_batches;
     uint8_t *deltas = section + (batches + group - 1) / group * 4;
     uint64_t by_length[FP_MAX_TOKEN + 1] = {0}, position = 0, base = 0;
-    uint32_t largest = 0;
+    uint32_t largest = 0, pair = 0, four = 0, largest_pair = 0, largest_four = 0;
     for (uint64_t batch = 0; batch < batches; batch++) {
         if (batch % group == 0) {
             base = position;
@@ -25,9 +25,15 @@ void fp_sidecar_write(const uint16_t *codes, const uint8_t *lengths_of_code, uin
             by_length[length]++;
             bytes += length;
         }
+        pair = batch % 2 ? pair + bytes : bytes;
+        four = batch % 4 ? four + bytes : bytes;
         if (bytes > largest) largest = bytes;
+        if (pair > largest_pair) largest_pair = pair;
+        if (four > largest_four) largest_four = four;
         position += bytes;
     }
     chunk->largest_batch = largest;
+    chunk->largest_pair = largest_pair;
+    chunk->largest_four = largest_four;
     fp_count_bands(by_length, chunk->by_length);
 }

@@ -41,7 +41,7 @@ static inline uint64_t fp_sidecar_position(const uint8_t *section, uint64_t batc
 }
 
 /* Writes the section of a chunk whose codes, batch_codes and group_batches are set; the length of
- * code c's token is lengths_of_code[c]. Sets the chunk's counts by length and its largest batch. */
+ * code c's token is lengths_of_code[c]. Sets the chunk's counts by length and its largest batches. */
 void fp_sidecar_write(const uint16_t *codes, const uint8_t *lengths_of_code, uint8_t *section,
                       fp_chunk *chunk);
 

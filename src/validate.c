@@ -8,6 +8,7 @@
  * also what a decoder would never notice: codes without a token, tokens that cross a row's end,
  * null rows with bytes. */
 #include "access.h"
+#include "cold.h"
 
 #include "lengths.h"
 #include "pack.h"
@@ -91,7 +92,7 @@ static fastpair_status check_codes(const fp_chunk_view *view, fastpair_error *er
     const uint8_t *packed = fp_chunk_section(chunk, view->block, FP_SECTION_CODES);
     const uint8_t *sidecar = fp_chunk_section(chunk, view->block, FP_SECTION_SIDECAR);
     uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes), position = 0,
-             largest = 0;
+             largest = 0, pair = 0, four = 0, largest_pair = 0, largest_four = 0;
     /* Four counters per length, so that neighbours of equal length do not wait for each other. */
     uint64_t by_length[4][FP_MAX_TOKEN + 1] = {{0}};
     row_ends ends = {.view = view, .next = 1};
@@ -121,7 +122,11 @@ static fastpair_status check_codes(const fp_chunk_view *view, fastpair_error *er
                                   "a token crosses the end of a row", error);
         memset(token_ends + 1, 0, bytes);
         position += bytes;
+        pair = batch % 2 ? pair + bytes : bytes;
+        four = batch % 4 ? four + bytes : bytes;
         if (bytes > largest) largest = bytes;
+        if (pair > largest_pair) largest_pair = pair;
+        if (four > largest_four) largest_four = four;
     }
     uint64_t by_band[FP_LENGTH_BANDS];
     for (uint32_t i = 1; i <= FP_MAX_TOKEN; i++)
@@ -133,8 +138,9 @@ static fastpair_status check_codes(const fp_chunk_view *view, fastpair_error *er
     if (position != chunk->decoded_bytes)
         return fp_chunk_fault(view, FP_SECTION_CODES, 0,
                               "the codes do not decode to the size the header gives", error);
-    if (largest != chunk->largest_batch)
-        return fp_chunk_fault(view, FP_SECTION_CODES, 0, "the header gives another largest batch",
+    if (largest != chunk->largest_batch || largest_pair != chunk->largest_pair ||
+        largest_four != chunk->largest_four)
+        return fp_chunk_fault(view, FP_SECTION_CODES, 0, "the header gives other largest batches",
                               error);
     return check_code_padding(view, bits, error);
 }
@@ -157,16 +163,18 @@ static fastpair_status check_gaps(const fp_chunk_view *view, fastpair_error *err
     return FASTPAIR_OK;
 }
 
-fastpair_status fp_chunk_validate(const fp_chunk_view *view, fastpair_error *error) {
-    const fp_section *lengths = &view->chunk->sections[FP_SECTION_LENGTHS];
+fastpair_status fp_chunk_validate_block(const fp_chunk_view *view, fastpair_error *error) {
     fastpair_status status = fp_chunk_verify_checksums(view, error);
-    if (!status) status = check_gaps(view, error);
-    if (status) return status;
+    return status ? status : check_gaps(view, error);
+}
+
+fastpair_status fp_chunk_validate_rows(const fp_chunk_view *view, fastpair_error *error) {
+    const fp_section *lengths = &view->chunk->sections[FP_SECTION_LENGTHS];
     uint64_t where;
     const char *fault = fp_lengths_check(view->block + lengths->offset, lengths->size,
                                          view->chunk->rows, view->chunk->decoded_bytes, &where);
     if (fault) return fp_chunk_fault(view, FP_SECTION_LENGTHS, where, fault, error);
-    status = check_validity(view, error);
+    fastpair_status status = check_validity(view, error);
     return !status && view->chunk->coded ? check_codes(view, error) : status;
 }
 
@@ -182,7 +190,16 @@ static fastpair_status check_chunk(void *context, uint64_t number, fastpair_erro
     fp_chunk_view view;
     fastpair_status status =
         fp_column_pass_chunk(range->column, range->first + number, &room, &view, error);
-    if (!status) status = fp_chunk_validate(&view, error);
+    if (!status) status = fp_chunk_validate_block(&view, error);
+    if (status) return status;
+    fp_warm warm = {0};
+    if (view.chunk->cold) {
+        status = fp_warm_open(&view, &range->column->settings.allocator, &warm, error);
+        view = fp_warm_view(&warm, &view);
+    }
+    if (!status) status = fp_chunk_validate_rows(&view, error);
+    if (!status) status = fp_column_check_rows(range->column, &view, error);
+    fp_warm_close(&warm, &range->column->settings.allocator);
     if (status) return status;
     atomic_fetch_add_explicit(&range->nulls, view.chunk->nulls, memory_order_relaxed);
     atomic_fetch_add_explicit(&range->codes, view.chunk->codes, memory_order_relaxed);
@@ -204,7 +221,8 @@ fastpair_status fastpair_column_validate(const fastpair_column *column, fastpair
                        "fastpair_column_validate: column must not be NULL");
     chunk_range all = {.column = column};
     fastpair_status status = check_chunks(&all, column->totals.chunks, error);
-    return status ? status : fp_column_check_totals(column, all.nulls, all.codes, error);
+    if (!status) status = fp_column_check_totals(column, all.nulls, all.codes, error);
+    return status ? status : fp_column_check_parts(column, error);
 }
 
 fastpair_status fastpair_column_validate_rows(const fastpair_column *column, uint64_t first,

@@ -5,6 +5,9 @@
 
 #include "auto.h"
 #include "rows.h"
+#include "utf8.h"
+
+#include <inttypes.h>
 
 /* Compresses the chunks that are ready. *more is 0 when there are none. */
 static fastpair_status compress_ready(fastpair_writer *writer, int last, int *more,
@@ -49,8 +52,14 @@ fastpair_status fp_writer_open(const fastpair_sink *sink, const fp_settings *set
     writer->trained = model != NULL;
     fp_cut_open(&writer->cut, settings);
     fp_file_out_open(&writer->file, sink, settings->alignment, &settings->allocator);
+    if (settings->cold) writer->file.header.features = FP_FEATURE_COLD;
     fastpair_status status =
         fp_regime_open(model, &settings->allocator, &writer->regimes.present, error);
+    if (!status)
+        status =
+            fp_file_out_describe(&writer->file, &settings->metadata, settings->bound_bytes, error);
+    writer->settings.metadata.name = NULL; /* the caller's: copied, and not needed again */
+    writer->settings.metadata.pairs = NULL;
     if (status) {
         fastpair_writer_close(writer);
         return status;
@@ -83,6 +92,16 @@ static fastpair_status check_usable(fastpair_writer *writer, fastpair_error *err
     return FASTPAIR_OK;
 }
 
+/* Refuses rows that are not UTF-8. */
+static fastpair_status check_text(const fastpair_rows *rows, fastpair_error *error) {
+    uint64_t byte = 0, row = fp_rows_not_text(rows, &byte);
+    if (row == rows->rows) return FASTPAIR_OK;
+    return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, row,
+                   "row %" PRIu64 " is not UTF-8 from its byte %" PRIu64
+                   " on; give the column the type of bytes",
+                   row, byte);
+}
+
 fastpair_status fastpair_writer_append(fastpair_writer *writer, const fastpair_rows *rows,
                                        fastpair_error *error) {
     fastpair_status status = check_usable(writer, error);
@@ -90,8 +109,10 @@ fastpair_status fastpair_writer_append(fastpair_writer *writer, const fastpair_r
     if (!rows)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "rows must not be NULL");
-    if ((status = fp_rows_check(rows, error)))
-        return status; /* nothing was taken: the writer stays usable */
+    if (!(status = fp_rows_check(rows, error)) &&
+        writer->settings.metadata.type == FASTPAIR_TYPE_TEXT)
+        status = check_text(rows, error);
+    if (status) return status; /* nothing was taken: the writer stays usable */
     uint64_t next = 0;
     while (next < rows->rows && !status) {
         status = fp_cut_take(&writer->cut, rows, next, &next, error);

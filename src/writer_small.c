@@ -106,7 +106,7 @@ fastpair_status fp_writer_try_all(fastpair_writer *writer, fastpair_error *error
     fastpair_status status = FASTPAIR_OK;
     for (uint32_t i = 0; i < FP_CANDIDATES && !status; i++) {
         const fp_candidate *candidate = &fp_auto_candidates[i];
-        if (!(candidate->goals >> settings.goal & 1)) continue;
+        if (!fp_candidate_serves(candidate, &settings)) continue;
         if (settings.goal != FASTPAIR_GOAL_RATIO && candidate->choice.code_bits > 12 &&
             narrow_tokens < MANY_TOKENS)
             continue;

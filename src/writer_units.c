@@ -47,7 +47,8 @@ static fastpair_status write_until(fastpair_writer *writer, uint32_t end, fastpa
         status = fp_flight_build(flight, end, numbering, &writer->settings, &built, error);
         for (uint32_t i = 0; i < built && !status; i++) {
             const fp_block *block = &flight->blocks[i];
-            status = fp_file_out_chunk(&writer->file, &block->chunk, &block->bytes, error);
+            fp_row_facts facts = {&block->bounds, block->is_text};
+            status = fp_file_out_chunk(&writer->file, &block->chunk, &block->bytes, facts, error);
             flight->written++;
         }
         writer->poll.done = writer->file.footer.decoded_bytes;

@@ -33,6 +33,7 @@ PARTS = {
     "host_peer": "from host memory",
     "cpu": "CPU",
     "cpu_peer": "CPU",
+    "rest": "CPU",
 }
 JUDGED = "GPU, from device memory"
 MOST_LISTED = 60

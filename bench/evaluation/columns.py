@@ -28,6 +28,8 @@ CODECS = {
 STUDIED = ["onpair16", "onpair12", "fsst12", "onpair14x8"]
 # Measured from host memory on every column.
 FROM_HOST = ["auto", "onpair:12:32", "onpair:12:64", "onpair12", "onpair16"]
+# The codec of cold files, as results call it; the command has an option of its own for them.
+COLD = "cold"
 # Sidecar entries so small that a kernel with any number of codes a lane can use them.
 FINE_BATCH = 32
 
@@ -122,7 +124,7 @@ def encode(column, work, codec, build, batch=None):
         os.path.join(build, "fastpair"),
         "-q",
         "-f",
-        f"--codec={CODECS[codec]}",
+        "--cold" if codec == COLD else f"--codec={CODECS[codec]}",
         "-T2",
         "-o",
         target + ".part",

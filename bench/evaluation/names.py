@@ -15,6 +15,7 @@ CODEC_TITLES = {
     "onpair:12:64": "OnPair-12, 64 B",
     "onpair:14:16": "OnPair-14",
     "auto": "auto",
+    "cold": "cold",
 }
 
 # The order of kernel families in tables and plots: the paper's, ours, and what was studied beside

@@ -40,6 +40,7 @@ class Runner:
         self.failed = []
         self.kernel_names = []
         self.has_finer = False
+        self.has_cold = False
 
     def progress(self, text):
         """One line that overwrites itself, on a terminal only."""
@@ -181,6 +182,13 @@ class Runner:
                 )
             ]
         )
+
+    def encode_cold(self):
+        """Cold files, when a step first needs them."""
+        if self.has_cold or self.out_of_time():
+            return
+        self.has_cold = True
+        self.encode_jobs([(column, columns_of.COLD, None) for column in self.columns])
 
     def about(self, column, codec):
         """What results of an encoded column say; of auto also what it chose."""

@@ -2,8 +2,13 @@
 calls of the measuring programs.
 """
 
+import os
+import sys
+
 from . import columns as columns_of
 from .runner import Runner
+
+BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class CpuSteps(Runner):
@@ -42,4 +47,25 @@ class CpuSteps(Runner):
                     "--seconds=0.1",
                     "--settings=quick" if self.given.quick else "--settings=main",
                 ],
+            )
+
+    def step_cpu_rest(self):
+        """Cold and warm files, zstd and Parquet: sizes, and what one thread reads."""
+        self.encode_cold()
+        for column in self.columns:
+            warm = column.encoded(self.given.work, "auto")
+            cold = column.encoded(self.given.work, columns_of.COLD)
+            if not os.path.exists(warm) or not os.path.exists(cold):
+                continue
+            self.measure(
+                f"cpu-rest {column.name}",
+                [self.program("fastpair-peers"), "--seconds=0.2", f"--cold={cold}", warm],
+                column=column.name,
+            )
+            self.measure(
+                f"cpu-rest parquet {column.name}",
+                [sys.executable, os.path.join(BENCH, "parquet"), "--seconds=0.3"]
+                + (["-0"] if column.ends_with_nul else [])
+                + [column.text],
+                column=column.name,
             )

@@ -270,6 +270,25 @@ class GpuSteps(Runner):
                     files,
                 )
 
+    def step_host_rest(self):
+        """Cold files from pinned host memory; the CPU unpacks them on the way."""
+        self.encode_cold()
+        for column in self.columns:
+            path = column.encoded(self.given.work, columns_of.COLD)
+            if os.path.exists(path):
+                self.measure(
+                    f"host-rest {column.name}",
+                    [
+                        self.program("fastpair-measure"),
+                        "host",
+                        f"--bytes={self.given.bytes}",
+                        "--passes=3",
+                        "--memory=pinned",
+                        path,
+                    ],
+                    {path: {"column": column.name, "fastpair_codec": columns_of.COLD}},
+                )
+
     def memory(self, column):
         return [] if column in self.detailed else ["--memory=pinned"]
 

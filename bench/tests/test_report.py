@@ -59,6 +59,8 @@ def some_results():
         lines.append({"kind": "cpu", "column": column, "fastpair_codec": "onpair12", "cpu": "a CPU", "threads": 2, "ratio": 4.0, "encode_mb_s": 111, "cpu_decode_1_mb_s": 5551,
                       "cpu_reference_mb_s": 4000, "cpu_decode_mb_s": 9000, "ratio_total": 3.5, "mean_token": 7.5, "verified": True})
         lines.append({"kind": "cpu_peer", "library": "libzstd.so.1", "column": column, "codec": "zstd", "level": "3", "chunk_bytes": 1 << 20, "ratio": 4.5, "gb_s": 1.11, "verified": True})
+        for how, ratio in (("cold", 31.25), ("zstd -3", 30.75), ("Parquet + zstd", 29.25)):
+            lines.append({"kind": "rest", "column": column, "how": how, "ratio": ratio, "gb_s": 3.17, "verified": how != "zstd -3"})
     for k in range(1, 9):
         for b in (1, 4, 8):
             for h in (0, 1, 2):

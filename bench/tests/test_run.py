@@ -32,7 +32,7 @@ with open({log!r}, "a") as log:
 files = [a for a in arguments if a.endswith(".fpc") and not a.startswith("-")]
 options = dict(a[2:].partition("=")[::2] for a in arguments if a.startswith("--"))
 codec_of = lambda path: path.rsplit(".", 2)[1] if ".b32." not in path else path.rsplit(".", 3)[1]
-RATIOS = {{"onpair16": 4.0, "onpair12": 5.0, "fsst12": 3.0, "onpair14x8": 3.5, "onpair-12-32": 8.0, "onpair-12-64": 10.5, "onpair-14-16": 4.5, "auto": 8.0}}
+RATIOS = {{"onpair16": 4.0, "onpair12": 5.0, "fsst12": 3.0, "onpair14x8": 3.5, "onpair-12-32": 8.0, "onpair-12-64": 10.5, "onpair-14-16": 4.5, "auto": 8.0, "cold": 20.0}}
 def say(**line):
     print(json.dumps(line), flush=True)
 if name == "fastpair":
@@ -68,6 +68,9 @@ elif name == "fastpair-measure":
         elif what == "host":
             for memory in ("pinned",) if options.get("memory") == "pinned" else ("pageable", "pinned"):
                 say(kind="host", how="fastpair", memory=memory, kernel="assembled K16 T1024", gb_s=50.5 * RATIOS[codec], gb_s_median=1.0, **about)
+elif name == "fastpair-peers" and "cold" in options:
+    for how, ratio, gb_s in (("cold", 31.5, 8.25), ("warm", 7.5, 15.5), ("zstd -3", 30.5, 4.25)):
+        say(kind="rest", file=files[0], how=how, bytes=1000, compressed_bytes=int(1000 / ratio), ratio=ratio, gb_s=gb_s, verified=True)
 elif name == "fastpair-peers":
     for codec, level, ratio, gb_s in (("snappy", "default", 6.0, 222.2), ("zstd", "default", 9.0, 99.9)):
         peer = dict(file=files[0], library="nvCOMP", version="6.0.0", codec=codec, level=level, chunk_bytes=65536, ratio=ratio, gb_s=gb_s, verified=True)
@@ -134,7 +137,7 @@ def test_whole_run(folder):
     check(len(of(lines, "rate", outputs="offsets")) == len(of(lines, "rate", study="rates", outputs="offsets")) == 8 * 3 - 1, "and the same with row offsets, in no other step")
     check("| urls | OnPair-12, 32 B (auto) | 12.5 | 2828 | 2475 | 12.5 % | – |" in markdown, "what an engine gets stands beside bytes alone")
     check({line["fastpair_codec"] for line in of(lines, "rate", study="families")} == {"onpair16", "onpair12", "fsst12", "onpair14x8"}, "all kernels for codecs that the paper's can decode")
-    check(len(of(lines, "host", memory="pinned")) == 8 + 5 + 5 and {line["column"] for line in of(lines, "host", memory="pageable")} == {"logs"}, "host memory: every column, in detail with all codecs")
+    check(len(of(lines, "host", memory="pinned")) == 8 + 5 + 5 + 3 and {line["column"] for line in of(lines, "host", memory="pageable")} == {"logs"}, "host memory: every column, in detail with all codecs")
     check({line["column"] for line in of(lines, "host_peer")} == set(COLUMNS), "peers from host memory on every column")
     check(len(of(lines, "gpu_peer", codec="snappy")) == 3 and len(of(lines, "gpu_peer", codec="zstd")) == 6, "settings measured from host memory are not measured again")
     steps = [line["step"].split()[0] for line in of(lines, "done")]
@@ -142,6 +145,10 @@ def test_whole_run(folder):
     check(order == sorted(order), f"the most wanted first: {steps}")
     check("| logs | OnPair-12, 32 B (auto) | 8.00 | 2828 | 404 | snappy, default, 64 KiB | 6.00 | 222 | 1.82 |" in markdown, "the table from end to end")
     check("ahead of every nvCOMP codec on 3 of 3 columns" in markdown, "and what it comes to")
+    check(len(of(lines, "rest", how="cold")) == 3 and len(of(lines, "host", fastpair_codec="cold", memory="pinned")) == 3, "cold files of every column")
+    check(any(call[0] == "fastpair" and "--cold" in call and not any("--codec" in word for word in call) for call in place.calls()), "which the command makes without a codec")
+    check("| logs | 31.50 | 8.25 | 1010 | 7.50 | 15.5 | 404 | 30.50 | 4.25 |" in markdown, "and the table of columns at rest")
+    check("at most 2 % larger than zstd -3 on 3 of 3 columns" in markdown, "with what it comes to")
     check("| urls | OnPair-12, 32 B (auto) | 8.00 | 2828 | OnPair-12 | 5.00 | 2236 | 1.60 | 1.26 | OnPair-12 | 5.00 | 2236 | 1.60 | 1.26 | yes |" in markdown, "auto against the paper's codecs")
     return os.path.join(place.out, "results.jsonl")
 
@@ -158,7 +165,7 @@ def test_time_limit(folder):
     os.remove(place.slow)
     ran, lines, markdown = place.run(*options)
     check(ran.returncode == 0 and "ahead of every nvCOMP codec on 3 of 3 columns" in markdown, "the same command goes on")
-    check(len(of(lines, "host_peer", column="urls")) == 2 and len(of(lines, "host")) == 6, "what was ended is measured again, the rest is not")
+    check(len(of(lines, "host_peer", column="urls")) == 2 and len(of(lines, "host")) == 6 + 3, "what was ended is measured again, the rest is not")
 
 
 def test_publish(folder, results):

@@ -53,7 +53,8 @@ static void demand_sense(const cli_options *o, char **words, int count) {
     DEMAND(o->threads <= 1024 && o->codec <= FASTPAIR_CODEC_STORED &&
            o->goal <= FASTPAIR_GOAL_SPEED);
     DEMAND(o->code_bits == 0 || (o->code_bits >= 9 && o->code_bits <= 16));
-    DEMAND(o->max_token == 0 || o->max_token == 8 || o->max_token == 16);
+    DEMAND(o->max_token == 0 || o->max_token == 8 || o->max_token == 16 || o->max_token == 32 ||
+           o->max_token == 64);
     DEMAND(o->chunk_bytes <= 1ull << 30 && o->expert.sample_bytes <= 1ull << 40);
     DEMAND(o->expert.batch_codes % 32 == 0 && o->expert.batch_codes <= 1024);
     uint32_t alignment = o->expert.section_alignment;
@@ -70,7 +71,12 @@ static void demand_sense(const cli_options *o, char **words, int count) {
     fastpair_sink sink = {write_nothing, NULL};
     fastpair_writer *writer;
     fastpair_error error;
-    DEMAND_OK(fastpair_writer_open(&sink, &options, &writer, &error), &error);
+    fastpair_status status = fastpair_writer_open(&sink, &options, &writer, &error);
+    /* What names and keys may be is the library's to say. */
+    if (status == FASTPAIR_ERROR_INVALID_ARGUMENT && o->description.given)
+        DEMAND(strstr(error.message, "metadata") != NULL);
+    else
+        DEMAND_OK(status, &error);
     fastpair_writer_close(writer);
 }
 

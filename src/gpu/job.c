@@ -5,6 +5,7 @@
 #include "layout.h"
 
 #include "options.h"
+#include "threads.h"
 
 #include <string.h>
 
@@ -16,6 +17,9 @@
 void fastpair_gpu_job_close(fastpair_gpu_job *job) {
     if (!job) return;
     const fastpair_allocator *allocator = &job->gpu->allocator;
+    for (uint64_t i = 0; job->warmed && i < job->chunk_count; i++)
+        fp_warm_close(&job->warmed[i], allocator);
+    fp_release(allocator, job->warmed);
     fp_release(allocator, job->columns);
     fp_release(allocator, job->sources);
     fp_release(allocator, job->chunks);
@@ -106,6 +110,57 @@ static fp_job_chunk describe(const fastpair_column *column, const fp_chunk_view 
     return described;
 }
 
+/* Opens the warm chunks of cold ones, which stay with the job: cold ones are of no use to a device.
+ * Chunks of all columns at once, so that small columns keep threads busy, too. */
+typedef struct warming {
+    fastpair_gpu_job *job;
+    const fastpair_column *const *columns;
+    uint64_t *first_chunk; /* of each column in the job */
+} warming;
+
+static fastpair_status warm_chunk(void *context, uint64_t i, fastpair_error *error) {
+    const warming *of = context;
+    fp_warm *warm = &of->job->warmed[i];
+    uint64_t low = 0, high = of->job->column_count;
+    while (high - low > 1) { /* the last column that begins at or before the chunk */
+        uint64_t middle = low + (high - low) / 2;
+        if (of->first_chunk[middle] <= i)
+            low = middle;
+        else
+            high = middle;
+    }
+    fp_chunk_view view;
+    fastpair_status status =
+        fp_column_chunk(of->columns[low], i - of->first_chunk[low], &view, error);
+    if (status || !view.chunk->cold || warm->block) return status;
+    return fp_warm_open(&view, &of->job->gpu->allocator, warm, error);
+}
+
+static fastpair_status warm_columns(fastpair_gpu_job *job, const fastpair_column *const *columns,
+                                    fastpair_error *error) {
+    const fastpair_allocator *allocator = &job->gpu->allocator;
+    uint32_t threads = 0;
+    for (uint64_t c = 0; c < job->column_count; c++)
+        if (columns[c]->warm && columns[c]->settings.threads > threads)
+            threads = columns[c]->settings.threads;
+    if (!threads) return FASTPAIR_OK; /* no chunk can be cold */
+    warming of = {job, columns, fp_allocate(allocator, job->column_count, sizeof *of.first_chunk)};
+    job->warmed = fp_allocate_zero(allocator, job->chunk_count, sizeof *job->warmed);
+    fastpair_status status = FASTPAIR_OK;
+    if (!of.first_chunk || !job->warmed) {
+        status = fp_fail_memory(error, job->chunk_count * sizeof *job->warmed);
+    } else {
+        uint64_t next = 0;
+        for (uint64_t c = 0; c < job->column_count; c++) {
+            of.first_chunk[c] = next;
+            next += columns[c]->totals.chunks;
+        }
+        status = fp_run_tasks(threads, job->chunk_count, warm_chunk, &of, error);
+    }
+    fp_release(allocator, of.first_chunk);
+    return status;
+}
+
 /* Where listing has got to: the next chunk of the job, and the dictionary of the chunk before. */
 typedef struct collection {
     dict_index index;
@@ -128,7 +183,9 @@ static fastpair_status collect_column(fastpair_gpu_job *job, const fastpair_colu
         if (status) return status;
         nulls += view.chunk->nulls;
         codes += view.chunk->codes;
-        job->chunks[at->next] = describe(column, &view, image);
+        int is_cold = view.chunk->cold;
+        if (is_cold) view = fp_warm_view(&job->warmed[at->next], &view);
+        job->chunks[at->next] = describe(column, &view, is_cold ? 0 : image);
         job->chunks[at->next].column = (uint32_t)number;
         job->sources[at->next] = source_of(view.chunk, view.block, job->outputs);
         if (!view.dictionary) continue;
@@ -206,7 +263,7 @@ static fastpair_status allocate(fastpair_gpu_job *job, uint64_t dicts, fastpair_
     return FASTPAIR_OK;
 }
 
-/* collect → plan → layout → dictionaries */
+/* warm → collect → plan → layout → dictionaries */
 static fastpair_status prepare(fastpair_gpu_job *job, const fastpair_column *const *columns,
                                const fastpair_gpu_job_options *options, fastpair_error *error) {
     uint64_t dicts = 0;
@@ -224,6 +281,7 @@ static fastpair_status prepare(fastpair_gpu_job *job, const fastpair_column *con
                        options->kernel);
     fastpair_status status = allocate(job, dicts, error);
     if (status) return status;
+    if ((status = warm_columns(job, columns, error))) return status;
     collection at = {.index = {.mask = 1}};
     dict_index *index = &at.index;
     while (index->mask < 2 * dicts) index->mask = 2 * index->mask + 1;

@@ -2,6 +2,7 @@
 #ifndef FP_GPU_LAYOUT_H
 #define FP_GPU_LAYOUT_H
 
+#include "cold.h"
 #include "column.h"
 #include "device.h"
 #include "device_dict.h"
@@ -68,6 +69,8 @@ struct fastpair_gpu_job {
     fp_job_source *sources;
     fp_job_chunk *chunks;
     uint64_t chunk_count;
+    /* Of each chunk; nothing in it if the chunk is warm in its image. NULL if no chunk can be cold. */
+    fp_warm *warmed;
     fp_job_dict *dicts;
     uint64_t dict_count;
     /* Numbers of coded chunks, dictionary by dictionary, ascending in each. */

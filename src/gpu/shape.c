@@ -35,11 +35,16 @@ static uint32_t largest_by_sidecar(const fp_shape_chunk *of, uint32_t each) {
 /* Upper bound on the decoded bytes of any aligned run of `codes` codes; not exact if it is at most
  * `known`. Computed positions are there to do without the sidecar, so the sidecar is not asked for
  * kernels that do not go by it. */
-static uint64_t largest_in_chunk(const fp_shape_chunk *of, uint32_t codes, int use_sidecar,
-                                 uint64_t known) {
+static uint64_t largest_in_chunk(const fp_shape_chunk *of, uint32_t codes, int in_rounds,
+                                 int use_sidecar, uint64_t known) {
     uint32_t each = of->chunk->batch_codes, touched = codes / each;
     if (codes % each) touched = (codes + each - 2) / each + 1;
     uint64_t bound = (uint64_t)touched * of->chunk->largest_batch;
+    if (codes % each == 0 && touched == 2) return of->chunk->largest_pair;
+    if (codes % each == 0 && touched == 4) return of->chunk->largest_four;
+    /* A bound, which does where the buffer need not hold the largest batch. */
+    if (codes % each == 0 && touched == 6 && in_rounds)
+        return (uint64_t)of->chunk->largest_four + of->chunk->largest_pair;
     if (!use_sidecar || codes % each || touched == 1 || bound <= known) return bound;
     return largest_by_sidecar(of, touched);
 }
@@ -68,7 +73,8 @@ static void find_largest_batches(const fp_shape_chunk *chunks, const uint32_t *l
             uint32_t codes = 32 * wanted[w], limit = codes * shape->max_length;
             uint32_t *most = &shape->largest_batch[wanted[w]];
             if (*most == limit) continue;
-            uint64_t here = largest_in_chunk(&chunks[listed[c]], codes, use_sidecar, *most);
+            uint64_t here = largest_in_chunk(&chunks[listed[c]], codes, shape->max_length > 16,
+                                             use_sidecar, *most);
             if (here > *most) *most = here < limit ? (uint32_t)here : limit;
         }
 }

@@ -5,7 +5,9 @@
  * blocks exchanged. First as accidents do it, with checksums left alone: then validation and the
  * reader must notice. Then with all checksums recomputed, as a forger does it: then the library
  * must agree with the oracle on whether the file keeps the rules of docs/format.md. */
+#include "convert.h"
 #include "forge.h"
+#include "frames.h"
 #include "probe.h"
 
 typedef struct sample_file {
@@ -15,7 +17,7 @@ typedef struct sample_file {
     uint64_t size;
 } sample_file;
 
-#define FILES 9
+#define FILES 13
 
 static void make_file(sample_file *file, const char *name, shape_kind kind, uint64_t bytes,
                       const fastpair_compress_options *options, int coded) {
@@ -62,6 +64,27 @@ static void make_files(sample_file *files) {
     o.expert = EXPERT(.batch_codes = 64, .section_alignment = 4096);
     make_file(&files[7], "aligned to 4096", SHAPE_UTF8, 100, &o, 0);
     make_framed(&files[8]);
+    fastpair_pair pair = {"unit", "EUR", 3};
+    fastpair_metadata metadata = {.struct_size = sizeof metadata,
+                                  .type = FASTPAIR_TYPE_DETECT,
+                                  .name = "described",
+                                  .pairs = &pair,
+                                  .pair_count = 1};
+    o = (fastpair_compress_options){.struct_size = sizeof o,
+                                    .codec = FASTPAIR_CODEC_STORED,
+                                    .chunk_bytes = 1024,
+                                    .metadata = &metadata,
+                                    .expert = EXPERT(.bound_bytes = 8)};
+    make_file(&files[9], "name, pair, bounds", SHAPE_UTF8, 1500, &o, 0);
+    if (!frames_available()) return;
+    o = (fastpair_compress_options){
+        .struct_size = sizeof o, .codec = FASTPAIR_CODEC_ONPAIR, .cold = 1, .chunk_bytes = 2500};
+    make_file(&files[10], "cold", SHAPE_PREFIXES, 6000, &o, 1);
+    o.codec = FASTPAIR_CODEC_FSST12;
+    make_file(&files[11], "cold, fsst12", SHAPE_FOUR_VALUES, 5000, &o, 1);
+    o.codec = FASTPAIR_CODEC_STORED;
+    make_file(&files[12], "cold, stored", SHAPE_FOUR_VALUES, 2500, &o, 0);
+    for (int i = 10; i < FILES; i++) CHECK(count_cold(files[i].image, files[i].size) > 0);
 }
 
 static void untouched(sample_file *file, uint64_t *random) {
@@ -224,7 +247,7 @@ int main(void) {
     static sample_file files[FILES];
     make_files(files);
     uint32_t times = verify_scaled(200), step = 200 / (times > 200 ? 200 : times);
-    for (int i = 0; i < FILES; i++) {
+    for (int i = 0; i < (frames_available() ? FILES : 10); i++) {
         untouched(&files[i], &random);
         flip_bytes(&files[i], step, &random);
         forge_each_byte(&files[i], step, &random);

@@ -1,5 +1,4 @@
-/* test_forged_fields.c - lies that checksums cannot catch, told one at a time in files that are
- * right in all else.
+/* test_forged_fields.c - lies that checksums cannot catch, each in a file that is right in all else.
  *
  * Forged columns of 599 rows, 3 length blocks and, if coded, 57 batches are altered in one respect
  * and sealed. The oracle must refuse them, to prove that the lie is one, and so must the library;
@@ -224,7 +223,8 @@ static void hot_parts(uint64_t *random) {
         forge_chunk c = forge_coded_chunk(&(forge_codes){codes, 2, d.bits, length_of, 32},
                                           &(forge_rows){lengths, NULL, 1});
         if (cases[i].run == 0 && cases[i].length != 1) { /* the code stays what it says it is */
-            c.decoded = 8, c.largest = 8, c.by_length[0] = 0, c.by_length[3] = 2;
+            c.decoded = 8, c.largest = c.largest_pair = c.largest_four = 8, c.by_length[0] = 0,
+            c.by_length[3] = 2;
             forge_put(c.sections[FORGE_LENGTHS].data + 16, 8, 4);
         }
         forge f;

@@ -57,7 +57,11 @@ static forge_bytes uniform_column(uint32_t batch, uint32_t count) {
     uint64_t batches = (count + batch - 1) / batch;
     uint8_t *sidecar = forge_append(&c.sections[FORGE_SIDECAR], NULL, batches * 6);
     for (uint64_t k = 0; k < batches; k++) forge_put(sidecar + 4 * k, 64 * batch * k, 4);
-    if (c.largest > 16384) c.largest = 16384;
+    if (c.largest > 16384) { /* what the header can say at most */
+        c.largest = 16384;
+        if (c.largest_pair > 32768) c.largest_pair = 32768;
+        if (c.largest_four > 65536) c.largest_four = 65536;
+    }
     free(codes);
     return forge_column(&d, &c);
 }

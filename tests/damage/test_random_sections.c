@@ -109,7 +109,9 @@ static void lying_frame(uint64_t *random) {
     struct {
         uint64_t at, size, add;
     } lies[] = {{8, 2, 1},
-                {10, 2, 1},
+                {20, 4, 2},
+                {20, 4, 1u << 31},
+                {24, 1, 1},
                 {12, 4, 64},
                 {16, 1, 1},
                 {18, 1, 1},
@@ -125,7 +127,12 @@ static void lying_frame(uint64_t *random) {
                 {footer + 48, 8, 1},
                 {footer + 56, 8, 1},
                 {footer + 64, 1, 1},
-                {footer + 65, 1, 1},
+                {footer + 65, 1, 2},
+                {footer + 66, 1, 1},
+                {footer + 68, 4, 1},
+                {footer + 68, 4, 65},
+                {footer + 80, 8, 64},
+                {footer + 88, 1, 1},
                 {footer + 103, 1, 1},
                 {footer + 112, 8, 64},
                 {footer + 120, 8, 64},
@@ -147,8 +154,8 @@ static void lying_frame(uint64_t *random) {
         forge_put(field, forge_get(field, (int)lies[i].size) + lies[i].add, (int)lies[i].size);
         forge_reseal(copy, size);
         fastpair_error error;
-        fastpair_status expected =
-            lies[i].at < 12 ? FASTPAIR_ERROR_UNSUPPORTED : FASTPAIR_ERROR_CORRUPT;
+        fastpair_status expected = lies[i].at < 12 || lies[i].at == 20 ? FASTPAIR_ERROR_UNSUPPORTED
+                                                                       : FASTPAIR_ERROR_CORRUPT;
         fastpair_status status = open_and_validate(copy, size, &error);
         CHECK_EQ(status, expected);
         CHECK(error.position < size);

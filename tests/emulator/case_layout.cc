@@ -25,9 +25,9 @@ static void lay_out_codes(const kernel_case *c, uint32_t widened, device *d, cas
 
 static void lay_out_sidecar(const kernel_case *c, uint32_t batch_codes, device *d,
                             case_chunk *made) {
-    uint32_t largest;
+    uint32_t largest[3];
     forge_codes codes = {c->codes, c->count, c->bits, c->lengths, batch_codes};
-    forge_bytes sidecar = forge_sidecar(&codes, &made->group_batches, &largest);
+    forge_bytes sidecar = forge_sidecar(&codes, &made->group_batches, largest);
     made->sidecar = device_copy(d, sidecar.data, sidecar.size, "sidecar");
     made->sidecar_bytes = sidecar.size;
     free(sidecar.data);

@@ -99,8 +99,11 @@ fastpair_status device_column_open(device_column *d, const uint8_t *image, uint6
     if (!status && (d->column->totals.decoded_bytes > most || d->column->totals.rows > most))
         status = FASTPAIR_ERROR_LIMIT;
     fp_chunk_view view; /* headers must be good, as for a job */
-    for (uint64_t i = 0; !status && i < d->column->totals.chunks; i++)
+    for (uint64_t i = 0; !status && i < d->column->totals.chunks; i++) {
         status = fp_column_chunk(d->column, i, &view, error);
+        /* Kernels read warm chunks. It is the job that makes them so. */
+        if (!status && view.chunk->cold) status = FASTPAIR_ERROR_UNSUPPORTED;
+    }
     if (status) {
         device_column_close(d);
         return status;

@@ -2,6 +2,7 @@
  * runs kernels in the emulator: more dictionaries and chunks than a launch holds, ranges of chunks,
  * chunks of several kinds, small devices, memory that runs out. Prints its seed; FASTPAIR_TEST_SEED
  * repeats a run. */
+#include "frames.h"
 #include "job_columns.h"
 
 /* Each column has a dictionary of its own. */
@@ -96,6 +97,45 @@ static void test_mixed(void) {
     start();
     add_empty(&columns);
     CHECK_EQ(check_job(&columns, NULL, 0), 0);
+}
+
+/* Makes the columns cold, as far as they can be; returns how many chunks are. */
+static uint64_t make_cold(made *m) {
+    uint64_t cold = 0;
+    for (uint64_t i = 0; i < m->count; i++) {
+        forge_bytes image = {0};
+        fastpair_sink sink = {forge_write, &image};
+        fastpair_convert_options options = {.struct_size = sizeof options, .cold = 1, .level = 9};
+        fastpair_column *column = NULL;
+        fastpair_column_info info = {.struct_size = sizeof info};
+        fastpair_open_options open = {.struct_size = sizeof open, .threads = 1 + i % 2};
+        CHECK_EQ(fastpair_column_convert(m->column[i], &options, &sink, NULL), FASTPAIR_OK);
+        CHECK_EQ(fastpair_column_open(image.data, image.size, &open, &column, NULL), FASTPAIR_OK);
+        CHECK_EQ(fastpair_column_get_info(column, &info, NULL), FASTPAIR_OK);
+        cold += info.cold_chunks;
+        fastpair_column_close((fastpair_column *)(uintptr_t)m->column[i]);
+        free(m->file[i].data);
+        m->column[i] = column;
+        m->file[i] = image;
+    }
+    return cold;
+}
+
+/* Cold columns, beside warm ones and with chunks of both kinds, decode to the same rows. Their chunks
+ * are made warm on the host. */
+static void test_cold(void) {
+    if (!frames_available()) return;
+    start();
+    add_classes(&columns, 12, 16, 0, 5, 6, 3000, 256, 1);
+    add_classes(&columns, 16, 16, 1, 6, 4, 2000, 256, 1);
+    add_classes(&columns, 12, 64, 0, 9, 3, 2000, 128, 1);
+    add_classes(&columns, 9, 32, 0, 7, 3, 900, 128, 0);
+    add_plain(&columns);
+    add_empty(&columns);
+    CHECK(make_cold(&columns) > 9);
+    add_classes(&columns, 12, 16, 0, 5, 4, 3000, 256, 0); /* warm, with the first's dictionary */
+    CHECK(check_job(&columns, NULL, 0) > 0);
+    CHECK(check_job(&columns, NULL, 1) > 0);
 }
 
 /* Devices with little shared memory, and one for which the model finds no room at all. */
@@ -204,6 +244,7 @@ int main(void) {
     test_copies();
     test_full_launch();
     test_mixed();
+    test_cold();
     test_devices();
     test_turns();
     test_large_chunks();

@@ -24,6 +24,7 @@ typedef struct task {
     int replaces;       /* the output is there before */
     int removes;        /* --rm */
     int maps;           /* the input is mapped */
+    int needs_zstd;     /* a build without it refuses the task */
     bytes expected, expected_stdout;
 } task;
 
@@ -72,6 +73,18 @@ static task tasks[] = {
      .words = {"-q", "-d", "-T2", "--rows=100..700", "-o", "out", "in.fpc"},
      .input = "in.fpc",
      .output = "out",
+     .maps = 1},
+    {.name = "--cold",
+     .words = {"-q", "-T2", "--cold", "-o", "out", "in.fpc"},
+     .input = "in.fpc",
+     .output = "out",
+     .maps = 1,
+     .needs_zstd = 1},
+    {.name = "--warm --rm",
+     .words = {"-q", "-T1", "--warm", "--rm", "-o", "out", "in.fpc"},
+     .input = "in.fpc",
+     .output = "out",
+     .removes = 1,
      .maps = 1},
     {.name = "-t", .words = {"-t", "in.fpc"}, .input = "in.fpc", .maps = 1},
     {.name = "-l", .words = {"-l", "--json", "in.fpc"}, .input = "in.fpc", .maps = 1},
@@ -274,6 +287,10 @@ int main(int argc, char **argv) {
         task *t = &tasks[i];
         prepare(t);
         r = run(t->words, t->stdin_, no_fault);
+        if (t->needs_zstd && r.code && strstr(r.said.data, "zstd")) {
+            free(r.said.data);
+            continue;
+        }
         CHECK(r.code == 0 && r.said.size == 0 && !r.leaked_memory && !r.leaked_descriptors);
         if (r.code) fprintf(stderr, "  %s: %s\n", t->name, r.said.data);
         free(r.said.data);

@@ -14,11 +14,14 @@ static uint64_t exported_size;
 static fastpair_dictionary *imported;
 static char image_path[] = "/tmp/fastpair-test-XXXXXX";
 
+static const fastpair_pair pair = {"key", "value", 5};
+static const fastpair_metadata metadata = {sizeof metadata, FASTPAIR_TYPE_DETECT, "name", &pair, 1};
+
 static fastpair_compress_options compress_options(counting *c, fastpair_codec codec,
                                                   uint32_t bits) {
     fastpair_compress_options o = {.struct_size = sizeof o, .codec = codec, .code_bits = bits};
     o.allocator = counting_hooks(c);
-    o.chunk_bytes = 3000;
+    o.chunk_bytes = 3000, o.metadata = &metadata;
     o.level = 1; /* of fewer rounds, all of which allocate alike */
     return o;
 }
@@ -192,7 +195,9 @@ static fastpair_status column_calls(fastpair_column *column, uint32_t threads,
     uint8_t *validity = malloc(rows / 8 + 1);
     fastpair_destination to = to_memory(bytes, mixed.out_size, offsets, 64, validity);
     for (uint64_t i = 0; i < LISTED; i++) listed[i] = i % 37 * 5 % rows;
+    fastpair_metadata said = {.struct_size = sizeof said};
     fastpair_status status = fastpair_column_get_info(column, &info, error);
+    if (status == FASTPAIR_OK) status = fastpair_column_get_metadata(column, &said, error);
     if (status == FASTPAIR_OK) status = validate_with(threads, column, error);
     if (status == FASTPAIR_OK) status = decode_with(threads, column, 0, rows, &to, error);
     if (status == FASTPAIR_OK) CHECK(!memcmp(bytes, mixed.out_bytes, mixed.out_size));
@@ -296,6 +301,7 @@ static void prepare(uint64_t seed) {
     shape_make(&many_urls, SHAPE_URLS, seed, &(shape_options){.bytes = 310000});
     fastpair_compress_options o = {
         .struct_size = sizeof o, .codec = FASTPAIR_CODEC_ONPAIR, .chunk_bytes = 3000};
+    o.metadata = &metadata, o.expert = EXPERT(.bound_bytes = 32);
     fastpair_error error;
     verify_ok(fastpair_compress(&mixed.rows, &o, &image, &image_size, &error), &error,
               "prepare image");

@@ -5,8 +5,8 @@
  * is committed must decode for ever, so a change of the library or the format adds files and
  * replaces none. To add some, extend main(), extend `names` in test_golden.c, and in the
  * repository's root
- *     cc -std=gnu11 -Iinclude -Isrc -Itests/support tests/golden/make_golden.c tests/support/[a-z]*.c src/[a-z]*.c -lpthread -lm \
- *         -o /tmp/make_golden && cd tests/golden && /tmp/make_golden
+ *     cc -std=gnu11 -Iinclude -Isrc -Itests/support tests/golden/make_golden.c tests/support/[a-z]*.c src/[a-z]*.c \
+ *         -DFASTPAIR_ZSTD -lpthread -lm -lzstd -o /tmp/make_golden && cd tests/golden && /tmp/make_golden
  */
 #include "forge.h"
 #include "verify.h"
@@ -136,6 +136,80 @@ static void make_long(const char *name, uint32_t longest) {
     shape_free(&s), oracle_free(&oracle), free(image.data);
 }
 
+/* A cold dictionary and cold chunks of both kinds, in frames that are not compressed. */
+static void make_cold_raw(void) {
+    static const char *const text[] = {"in ", "the beginning ", "was", " ", "0123456789abcdef"};
+    uint32_t codes[300], lengths[100] = {0}, stored_lengths[3] = {10, 0, 9};
+    uint8_t length_of[5], valid[100];
+    for (uint32_t i = 0; i < 5; i++) length_of[i] = (uint8_t)strlen(text[i]);
+    for (uint32_t i = 0; i < 100; i++) valid[i] = i % 7 != 6;
+    uint64_t random = 9;
+    for (uint32_t i = 0; i < 300; i++) {
+        codes[i] = i < 5 ? i : (uint32_t)(check_random(&random) % 5);
+        lengths[valid[i / 3] ? i / 3 : i / 3 - 1] += length_of[codes[i]];
+    }
+    forge f;
+    forge_begin(&f, 64, 0, 0);
+    forge_says_cold(&f);
+    forge_dictionary d = forge_plain_dictionary(text, 5);
+    forge_codes all = {codes, 300, d.bits, length_of, 32};
+    forge_rows rows = {lengths, valid, 100};
+    forge_chunk c = forge_coded_chunk(&all, &rows);
+    forge_make_coded_cold(&c, &all, &rows, d.slots, d.longest);
+    forge_make_dictionary_cold(&d);
+    forge_add_dictionary(&f, &d);
+    forge_add_chunk(&f, &c);
+    forge_chunk s =
+        forge_stored_chunk("stored and cold, yes", 19, &(forge_rows){stored_lengths, NULL, 3});
+    forge_make_stored_cold(&s);
+    forge_add_chunk(&f, &s);
+    forge_finish(&f);
+    oracle_column oracle;
+    shape made;
+    if (!oracle_decode(f.file.data, f.file.size, &oracle)) abort();
+    shape_from_rows(&made, "cold_raw", oracle.bytes, oracle.offsets, oracle.valid, oracle.rows);
+    write_new("cold_raw", ".fpc", f.file.data, f.file.size);
+    write_rows("cold_raw", &made);
+    shape_free(&made), oracle_free(&oracle), free(f.file.data);
+}
+
+static const fastpair_pair golden_pairs[] = {{"unit", "EUR", 3}, {"blob", "\0\xff", 2}};
+static const fastpair_metadata golden_metadata = {.struct_size = sizeof golden_metadata,
+                                                  .type = FASTPAIR_TYPE_DETECT,
+                                                  .name = "Stra\xc3\x9f"
+                                                          "e",
+                                                  .pairs = golden_pairs,
+                                                  .pair_count = 2};
+
+/* A file of version 1.7, as this library sees it: blocks and a part that nobody knows, and fields
+ * that are not zero any more. */
+static void make_later(void) {
+    shape s = rows_of(SHAPE_UTF8, 3000, 10);
+    fastpair_compress_options options = {.struct_size = sizeof options,
+                                         .metadata = &golden_metadata,
+                                         .chunk_bytes = 1200,
+                                         .expert = EXPERT(.bound_bytes = 8)};
+    uint8_t *image = NULL;
+    uint64_t size = 0;
+    if (fastpair_compress(&s.rows, &options, &image, &size, NULL)) abort();
+    forge_parts parts;
+    if (!forge_parts_open(&parts, image, size)) abort();
+    fastpair_free(NULL, image);
+    forge_put(parts.head + 10, 7, 2);
+    memset(parts.head + 18, 0x77, 2), memset(parts.head + 24, 0x77, 32);
+    for (uint32_t i = 0; i < parts.count; i++)
+        memset(parts.blocks[i].header + (parts.blocks[i].is_chunk ? 304 : 80), 0x77, 8);
+    memset(parts.footer + 88, 0x77, 16);
+    parts.footer_parts[parts.footer_count].kind = 40;
+    forge_append(&parts.footer_parts[parts.footer_count++].bytes, "later", 5);
+    parts.extra = 2;
+    forge_bytes joined = forge_join(&parts);
+    forge_parts_close(&parts);
+    write_new("later_version", ".fpc", joined.data, joined.size);
+    write_rows("later_version", &s);
+    free(joined.data), shape_free(&s);
+}
+
 int main(void) {
     typedef fastpair_compress_options options;
     shape s = rows_of(SHAPE_URLS, 4000, 5);
@@ -184,5 +258,26 @@ int main(void) {
     make_forged();
     make_long("long_tokens_32", 32);
     make_long("long_tokens_64", 64);
+    s = rows_of(SHAPE_LOG_LINES, 9000, 5);
+    make("cold_onpair", &s, (options){.cold = 1, .chunk_bytes = 4000}, -1, 1);
+    s = rows_of(SHAPE_CLERKS, 6000, 3);
+    make("cold_fsst12", &s, (options){.codec = FASTPAIR_CODEC_FSST12, .cold = 1}, '\n', 1);
+    s = rows_of(SHAPE_FEW_BYTES, 3000, 10);
+    make("cold_stored", &s, (options){.codec = FASTPAIR_CODEC_STORED, .cold = 1}, -1, 0);
+    make_cold_raw();
+    s = rows_of(SHAPE_UTF8, 4000, 5);
+    make("described", &s,
+         (options){.codec = FASTPAIR_CODEC_FSST12,
+                   .chunk_bytes = 1500,
+                   .metadata = &golden_metadata,
+                   .expert = EXPERT(.bound_bytes = 16)},
+         '\n', 1);
+    s = rows_of(SHAPE_LONG_AND_TINY, 3000, 60);
+    make("bounds_64", &s,
+         (options){.codec = FASTPAIR_CODEC_STORED,
+                   .chunk_bytes = 1024,
+                   .expert = EXPERT(.bound_bytes = 64)},
+         -1, 0);
+    make_later();
     return 0;
 }

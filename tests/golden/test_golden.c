@@ -4,12 +4,25 @@
  * Each golden/NAME.fpc has its rows in golden/NAME.rows, one a line: `\N` is a null row, `\xHH` a
  * byte, `\\` a backslash, all else stands for itself. This program only reads; golden/make_golden.c
  * once wrote them. */
+#include "frames.h"
 #include "verify.h"
 
 static const char *const names[] = {
-    "onpair16",   "onpair12",       "onpair12_hot",   "onpair9_token8",   "fsst12", "stored",
-    "no_rows",    "empty_rows",     "all_null",       "two_dictionaries", "framed", "aligned_4096",
-    "order_none", "long_tokens_32", "long_tokens_64", "long_lengths"};
+    "onpair16",     "onpair12",     "onpair12_hot", "onpair9_token8", "fsst12",
+    "stored",       "no_rows",      "empty_rows",   "all_null",       "two_dictionaries",
+    "framed",       "aligned_4096", "order_none",   "long_tokens_32", "long_tokens_64",
+    "long_lengths", "described",    "bounds_64",    "later_version"};
+
+/* Files with name and pairs, and the width of their bounds. */
+static const struct {
+    const char *name;
+    int is_described;
+    uint32_t width;
+} described[] = {
+    {"described", 1, 16}, {"bounds_64", 0, 64}, {"later_version", 1, 8}, {"framed", 0, 0}};
+
+/* Cold ones, which a build without zstd refuses by name. */
+static const char *const cold_names[] = {"cold_onpair", "cold_fsst12", "cold_stored", "cold_raw"};
 
 /* Tests run in tests/, but not only there. */
 static char *read_file(const char *folder, const char *name, const char *ending, uint64_t *size) {
@@ -56,54 +69,113 @@ static void parse_rows(shape *s, const char *name, const char *text, uint64_t si
     free(bytes), free(valid), free(offsets);
 }
 
-static void golden_files(void) {
-    uint64_t total = 0;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        uint64_t image_size = 0, text_size = 0;
-        char *image = read_file("golden", names[i], ".fpc", &image_size);
-        char *text = read_file("golden", names[i], ".rows", &text_size);
-        if (image && text) {
-            shape s;
-            parse_rows(&s, names[i], text, text_size);
-            verify_effort effort = {20, 20, 10, 1, i};
-            verify_image((const uint8_t *)image, image_size, &s, &effort);
-            shape_free(&s);
-        }
-        total += image_size + text_size;
-        free(image), free(text);
-    }
-    CHECK(total > 0 && total <= 120000); /* small enough to keep for ever */
+static void refused_by_name(const uint8_t *image, uint64_t size) {
+    fastpair_column *column = NULL;
+    fastpair_error error;
+    CHECK_EQ(fastpair_column_open(image, size, NULL, &column, &error), FASTPAIR_ERROR_UNSUPPORTED);
+    CHECK(strstr(error.message, "zstd") != NULL);
 }
 
-/* Lines ` OFFSET HH HH ...` of section 6 are the file; the offsets must follow on each other. */
-static void document_example(void) {
-    static const char *const expected[] = {"to be or not to be", "to be", NULL,
-                                           "not to be or to be not"};
-    uint64_t size = 0, image_size = 0;
-    char *text = read_file("../docs", "format", ".md", &size);
-    if (!text) return;
-    char *line = strstr(text, "\n## 6. A worked example");
-    CHECK(line != NULL);
-    uint8_t *image = malloc(size);
-    for (line = line ? line + 1 : NULL; line && *line;
-         line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+static void golden_metadata(void) {
+    for (size_t i = 0; i < sizeof described / sizeof described[0]; i++) {
+        uint64_t size = 0;
+        char *image = read_file("golden", described[i].name, ".fpc", &size);
+        fastpair_column *column = NULL;
+        fastpair_error error;
+        fastpair_metadata metadata = {.struct_size = sizeof metadata};
+        if (!image ||
+            !verify_ok(fastpair_column_open((const uint8_t *)image, size, NULL, &column, &error),
+                       &error, described[i].name))
+            continue;
+        verify_ok(fastpair_column_get_metadata(column, &metadata, &error), &error, "metadata");
+        CHECK_EQ(metadata.name != NULL, described[i].is_described);
+        CHECK_EQ(metadata.type,
+                 described[i].is_described ? FASTPAIR_TYPE_TEXT : FASTPAIR_TYPE_BYTES);
+        CHECK_EQ(metadata.pair_count, described[i].is_described ? 2 : 0);
+        if (metadata.name && metadata.pair_count == 2) {
+            const fastpair_pair *pairs = metadata.pairs;
+            CHECK(!strcmp(metadata.name, "Stra\xc3\x9f"
+                                         "e"));
+            CHECK(!strcmp(pairs[0].key, "blob") && !memcmp(pairs[0].value, "\0\xff", 2));
+            CHECK(!strcmp(pairs[1].key, "unit") && !memcmp(pairs[1].value, "EUR", 3));
+        }
+        fastpair_chunk_bounds bounds = {.struct_size = sizeof bounds};
+        verify_ok(fastpair_column_get_chunk_bounds(column, 0, &bounds, &error), &error, "bounds");
+        CHECK_EQ(bounds.has_bounds, described[i].width != 0);
+        if (bounds.has_bounds)
+            CHECK_EQ((uint64_t)(bounds.largest - bounds.smallest), described[i].width);
+        fastpair_column_close(column);
+        free(image);
+    }
+}
+
+/* Returns the bytes of both files. */
+static uint64_t golden_file(const char *name, int is_cold, uint64_t seed) {
+    uint64_t image_size = 0, text_size = 0;
+    char *image = read_file("golden", name, ".fpc", &image_size);
+    char *text = read_file("golden", name, ".rows", &text_size);
+    if (image && text && is_cold && !frames_available()) {
+        refused_by_name((const uint8_t *)image, image_size);
+    } else if (image && text) {
+        shape s;
+        parse_rows(&s, name, text, text_size);
+        verify_effort effort = {20, 20, 10, 1, seed};
+        verify_image((const uint8_t *)image, image_size, &s, &effort);
+        shape_free(&s);
+    }
+    free(image), free(text);
+    return image_size + text_size;
+}
+
+static void golden_files(void) {
+    uint64_t total = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        total += golden_file(names[i], 0, i);
+    for (size_t i = 0; i < sizeof cold_names / sizeof cold_names[0]; i++)
+        total += golden_file(cold_names[i], 1, i);
+    CHECK(total > 0 && total <= 200000); /* small enough to keep for ever */
+}
+
+/* Lines ` OFFSET HH HH ...` from `line` to `end` are written over an image of zero bytes; its end is
+ * returned. Lines of zeroes may be left out, and `kept` bytes that are there already. */
+static uint64_t read_listing(const char *line, const char *end, uint8_t *image, uint64_t kept) {
+    uint64_t size = 0;
+    for (; line && line < end; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
         unsigned long long offset;
         int used = 0;
         if (strncmp(line, "    ", 4) || sscanf(line, " %4llx%n", &offset, &used) != 1 ||
             used != 8 || line[8] != ' ')
             continue;
-        CHECK(offset >= image_size);
-        while (image_size < offset && image_size < size)
-            image[image_size++] = 0; /* lines of zeroes may be left out */
-        for (char *c = line + 10;
+        CHECK(offset >= size || offset >= kept);
+        size = offset;
+        for (const char *c = line + 10;
              c[0] != '\n' && c[1] != '\n' && strchr("0123456789abcdef", c[0]) &&
              strchr("0123456789abcdef", c[1]);
              c += 3) {
-            image[image_size++] = (uint8_t)(hex_digit(c[0]) << 4 | hex_digit(c[1]));
+            image[size++] = (uint8_t)(hex_digit(c[0]) << 4 | hex_digit(c[1]));
             if (c[2] != ' ') break;
         }
     }
-    CHECK(image_size > 200);
+    return size;
+}
+
+/* Section 6 lists two files with the same rows. The second leaves out the dictionary of the first. */
+static void document_examples(void) {
+    static const char *const expected[] = {"to be or not to be", "to be", NULL,
+                                           "not to be or to be not"};
+    enum { DICTIONARY = 0x40, CHUNK = 0x100, ROOM = 4096 };
+    static uint8_t image[ROOM], cold[ROOM];
+    uint64_t size = 0;
+    char *text = read_file("../docs", "format", ".md", &size);
+    if (!text) return;
+    const char *first = strstr(text, "\n## 6. A worked example"),
+               *second = strstr(text, "\n### 6.1 "), *end = strstr(text, "\n## 7. ");
+    CHECK(first && second && end);
+    if (!first || !second || !end) exit(1);
+    uint64_t image_size = read_listing(first + 1, second + 1, image, 0);
+    memcpy(cold + DICTIONARY, image + DICTIONARY, CHUNK - DICTIONARY);
+    uint64_t cold_size = read_listing(second + 1, end, cold, CHUNK);
+    CHECK(image_size > 200 && cold_size > 200);
     uint8_t bytes[200], valid[8];
     uint64_t offsets[9] = {0}, rows = sizeof expected / sizeof expected[0];
     for (uint64_t i = 0; i < rows; i++) {
@@ -116,12 +188,17 @@ static void document_example(void) {
     shape_from_rows(&s, "docs/format.md, section 6", bytes, offsets, valid, rows);
     verify_effort effort = {10, 10, 10, 1, 1};
     verify_image(image, image_size, &s, &effort);
+    if (frames_available())
+        verify_image(cold, cold_size, &s, &effort);
+    else
+        refused_by_name(cold, cold_size);
     shape_free(&s);
-    free(image), free(text);
+    free(text);
 }
 
 int main(void) {
     golden_files();
-    document_example();
+    golden_metadata();
+    document_examples();
     return check_done();
 }

@@ -48,6 +48,10 @@ def _options():
     yield "no final newline", []
     yield "zero bytes", ["-0", "--optimize=ratio"]
     yield "nothing", []
+    yield "plain", ["--cold"]
+    yield "plain", ["--cold", "--codec=fsst12", "--chunk=1K"]
+    yield "changing", ["--cold", "--chunk=2K", "--align=4096"]
+    yield "many codes", ["--cold", "--codec=stored"]
 
 
 def make_files(command, golden):

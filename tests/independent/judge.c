@@ -6,7 +6,8 @@
  * file, first of fastpair_column_open and _validate, then of the streaming reader: status (4),
  * position (8), size of the message (4), the message, size of the contents (8), the contents.
  * Contents of a file that is accepted: framing, separator and final separator (1 each), then every
- * row: its size (4, FFFFFFFF for null) and its bytes. A column that was opened and refused by
+ * row: its size (4, FFFFFFFF for null) and its bytes. A column adds its type (1), its name, its pairs
+ * and, if it has them, the bounds of its chunks. A column that was opened and refused by
  * validate is decoded nevertheless: the contents are what it gives, none where it gives nothing.
  *
  * The library's calls must agree with each other: whatever a validated column decodes to in one
@@ -100,6 +101,49 @@ static fastpair_status decode_column(const fastpair_column *column, uint64_t row
     return status;
 }
 
+static void append_sized(buffer *to, const void *bytes, uint64_t size) {
+    uint32_t prefix = (uint32_t)size;
+    append(to, &prefix, sizeof prefix);
+    append(to, bytes, size);
+}
+
+static void append_bound(buffer *to, int is_cut, const uint8_t *bytes, uint64_t size) {
+    uint8_t head[2] = {(uint8_t)is_cut, (uint8_t)size};
+    append(to, head, sizeof head);
+    append(to, bytes, size);
+}
+
+/* What the file says of the column. */
+static fastpair_status describe(const fastpair_column *column, uint64_t chunks, buffer *to,
+                                fastpair_error *error) {
+    fastpair_metadata metadata = {.struct_size = sizeof metadata};
+    fastpair_status status = fastpair_column_get_metadata(column, &metadata, error);
+    if (status != FASTPAIR_OK) return status;
+    uint8_t type = metadata.type == FASTPAIR_TYPE_TEXT;
+    uint32_t pairs = (uint32_t)metadata.pair_count;
+    append(to, &type, 1);
+    append_sized(to, metadata.name, metadata.name ? strlen(metadata.name) : 0);
+    append(to, &pairs, sizeof pairs);
+    for (uint64_t i = 0; i < pairs; i++) {
+        const fastpair_pair *pair = &metadata.pairs[i];
+        uint32_t sizes[2] = {(uint32_t)strlen(pair->key), (uint32_t)pair->value_size};
+        append(to, sizes, sizeof sizes);
+        append(to, pair->key, sizes[0]);
+        append(to, pair->value, sizes[1]);
+    }
+    for (uint64_t i = 0; i < chunks; i++) {
+        fastpair_chunk_bounds bounds = {.struct_size = sizeof bounds};
+        status = fastpair_column_get_chunk_bounds(column, i, &bounds, error);
+        if (status != FASTPAIR_OK || !bounds.has_bounds) return status;
+        uint8_t has_row = (uint8_t)bounds.has_row;
+        append(to, &has_row, 1);
+        if (!has_row) continue;
+        append_bound(to, bounds.smallest_is_cut, bounds.smallest, bounds.smallest_size);
+        append_bound(to, bounds.largest_is_cut, bounds.largest, bounds.largest_size);
+    }
+    return FASTPAIR_OK;
+}
+
 static void judge_column(const uint8_t *image, uint32_t size, const fastpair_open_options *options,
                          answer *out) {
     fastpair_column *column;
@@ -113,6 +157,8 @@ static void judge_column(const uint8_t *image, uint32_t size, const fastpair_ope
     fastpair_status status = fastpair_column_validate(column, &out->error);
     if (decode_column(column, info.rows, out, &error) != FASTPAIR_OK) {
         out->contents.size = 0;
+        if (status == FASTPAIR_OK) disagree(out, error.message, error.position);
+    } else if (describe(column, info.chunks, &out->contents, &error) != FASTPAIR_OK) {
         if (status == FASTPAIR_OK) disagree(out, error.message, error.position);
     }
     fastpair_column_close(column);

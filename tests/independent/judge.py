@@ -32,6 +32,19 @@ def pack_contents(column):
     return framing + b"".join(rows)
 
 
+def pack_metadata(column):
+    """What judge.c adds for an open column: type, name, pairs, and the bounds of its chunks."""
+    name = column.name if column.name is not None else b""
+    parts = [bytes([column.is_text]), struct.pack("<I", len(name)), name, struct.pack("<I", len(column.pairs))]
+    for key, value in column.pairs:
+        parts += [struct.pack("<II", len(key), len(value)), key, value]
+    for bounds in column.bounds or []:
+        parts.append(bytes([bounds is not None]))
+        for bound in bounds or ():
+            parts += [bytes([bound.is_cut, len(bound.data)]), bound.data]
+    return b"".join(parts)
+
+
 def limit_memory(size):
     """A mutant that blows up ends this process, and not the machine."""
     resource.setrlimit(resource.RLIMIT_AS, (size, resource.getrlimit(resource.RLIMIT_AS)[1]))

@@ -1,11 +1,7 @@
-/* forge.c - images of column files: writing blocks and footers, making checksums right, taking
- * apart and joining.
+/* forge.c - images of column files: writing blocks and footers, taking apart and joining.
  *
  * It trusts nothing it reads, and shares no code with the library. */
-#define XXH_INLINE_ALL
-#include "forge.h"
-
-#include <xxhash.h>
+#include "forge_private.h"
 
 /* ---------------------------------------------------------------- bytes */
 
@@ -35,67 +31,13 @@ static void align(forge_bytes *bytes, uint32_t alignment) {
     if (bytes->size % alignment) forge_append(bytes, NULL, alignment - bytes->size % alignment);
 }
 
-/* ---------------------------------------------------------------- checksums */
-
-uint64_t forge_checksum(const void *data, uint64_t size) { return XXH3_64bits(data, size); }
-
-/* Writes the checksum of the bytes before `at`, from `from` on. */
-static void seal(uint8_t *from, uint32_t at) { forge_put(from + at, XXH3_64bits(from, at), 8); }
-
-/* Where a block's header names its sections, 24 bytes each: offset, size, checksum. */
-static uint32_t first_entry(int is_chunk) { return is_chunk ? 208 : 48; }
-
-static void reseal_section(uint8_t *image, uint64_t size, uint64_t block, uint64_t entry) {
-    uint64_t offset = forge_get(image + entry, 8), length = forge_get(image + entry + 8, 8);
-    if (length && length <= size - block && offset <= size - block - length)
-        forge_put(image + entry + 16, XXH3_64bits(image + block + offset, length), 8);
-}
-
-/* Only the checksum of the footer's entries, which follow its header; 0 if there are none. */
-static void seal_entries(uint8_t *footer, uint64_t size) {
-    uint64_t entries = size - FORGE_FOOTER_HEADER;
-    forge_put(footer + 72, entries ? XXH3_64bits(footer + FORGE_FOOTER_HEADER, entries) : 0, 8);
-}
-
-void forge_reseal_dictionary(uint8_t *block, uint64_t size) {
-    reseal_section(block, size, 0, first_entry(0));
-    seal(block, FORGE_DICTIONARY_HEADER - 8);
-}
-
-void forge_reseal(uint8_t *image, uint64_t size) {
-    if (size < FORGE_HEAD + FORGE_FOOTER_HEADER + FORGE_TRAILER) return;
-    seal(image, FORGE_HEAD - 8);
-    for (uint64_t at = FORGE_HEAD; at + FORGE_FOOTER_HEADER <= size; at += 64) {
-        if (!memcmp(image + at, "FPDI", 4)) {
-            reseal_section(image, size, at, at + first_entry(0));
-            seal(image + at, FORGE_DICTIONARY_HEADER - 8);
-        } else if (!memcmp(image + at, "FPCH", 4) && at + FORGE_CHUNK_HEADER <= size) {
-            for (uint64_t i = 0; i < FORGE_SECTIONS; i++)
-                reseal_section(image, size, at, at + first_entry(1) + 24 * i);
-            seal(image + at, FORGE_CHUNK_HEADER - 8);
-        } else if (!memcmp(image + at, "FPFT", 4)) {
-            uint64_t block_size = forge_get(image + at + 8, 8);
-            if (block_size >= FORGE_FOOTER_HEADER && block_size <= size - at)
-                seal_entries(image + at, block_size);
-            seal(image + at, FORGE_FOOTER_HEADER - 8);
-        }
-    }
-    seal(image + size - FORGE_TRAILER, 16);
-}
-
-uint64_t forge_block(const uint8_t *image, uint64_t size, const char *kind, uint64_t n) {
-    for (uint64_t at = FORGE_HEAD; at + FORGE_FOOTER_HEADER <= size; at += 64)
-        if (!memcmp(image + at, kind, 4) && n-- == 0) return at;
-    return 0;
-}
-
 /* ---------------------------------------------------------------- building */
 
 static void begin(forge *f, uint32_t alignment, const uint8_t *head) {
     memset(f, 0, sizeof *f);
     f->alignment = alignment;
     forge_append(&f->file, head, FORGE_HEAD);
-    seal(f->file.data, FORGE_HEAD - 8);
+    forge_seal(f->file.data, FORGE_HEAD - 8);
     align(&f->file, alignment);
 }
 
@@ -117,18 +59,18 @@ static uint8_t *add_block(forge *f, const uint8_t *header, int is_chunk,
     forge_append(&f->file, header, header_size);
     for (uint32_t i = 0; i < (is_chunk ? FORGE_SECTIONS : 1u); i++) {
         const forge_bytes *section = &sections[i];
-        uint64_t entry = at + first_entry(is_chunk) + 24 * i;
+        uint64_t entry = at + forge_first_entry(is_chunk) + 24 * i;
         memset(f->file.data + entry, 0, 24);
         if (!section->size) continue;
         align(&f->file, f->alignment);
         forge_put(f->file.data + entry, f->file.size - at, 8);
         forge_put(f->file.data + entry + 8, section->size, 8);
-        forge_put(f->file.data + entry + 16, XXH3_64bits(section->data, section->size), 8);
+        forge_put(f->file.data + entry + 16, forge_checksum(section->data, section->size), 8);
         forge_append(&f->file, section->data, section->size);
     }
     align(&f->file, f->alignment);
     forge_put(f->file.data + at + 8, f->file.size - at, 8);
-    seal(f->file.data + at, header_size - 8);
+    forge_seal(f->file.data + at, header_size - 8);
     uint8_t *entry = forge_append(&f->entries[is_chunk], NULL, is_chunk ? 32 : 24);
     forge_put(entry, at, 8);
     forge_put(entry + 8, f->file.size - at, 8);
@@ -153,7 +95,8 @@ static void add_chunk(forge *f, const uint8_t *header, const forge_bytes *sectio
 void forge_add_dictionary(forge *f, forge_dictionary *d) {
     uint8_t h[FORGE_DICTIONARY_HEADER] = "FPDI\x60";
     h[16] = (uint8_t)d->codec, h[17] = (uint8_t)d->bits, h[18] = (uint8_t)d->longest;
-    h[19] = (uint8_t)d->order, h[20] = (uint8_t)d->shift;
+    h[19] = (uint8_t)d->order, h[20] = (uint8_t)d->shift, h[21] = (uint8_t)d->cold;
+    forge_put(h + 72, d->warm_size, 8);
     forge_put(h + 24, d->slots, 4), forge_put(h + 28, d->tokens, 4);
     forge_put(h + 32, d->hot, 4), forge_put(h + 36, d->runs, 4), forge_put(h + 40, d->seed, 8);
     add_dictionary(f, h, &d->section, d->in_use ? d->in_use : d->tokens);
@@ -168,10 +111,43 @@ void forge_add_chunk(forge *f, forge_chunk *c) {
     forge_put(h + 32, c->nulls, 8), forge_put(h + 40, c->codes, 8);
     forge_put(h + 48, c->decoded, 8), forge_put(h + 56, c->batch, 4);
     forge_put(h + 60, c->group, 4), forge_put(h + 64, c->largest, 4);
+    forge_put(h + 68, c->largest_pair, 4), forge_put(h + 72, c->largest_four, 4);
     for (int i = 0; i < 16; i++) forge_put(h + 80 + 8 * i, c->by_length[i], 8);
     add_chunk(f, h, c->sections);
     for (int i = 0; i < FORGE_SECTIONS; i++) free(c->sections[i].data);
     memset(c->sections, 0, sizeof c->sections);
+}
+
+void forge_add_part(forge *f, uint32_t kind, uint32_t flags, const void *bytes, uint64_t size) {
+    if (f->parts == FORGE_MOST_PARTS) abort();
+    forge_footer_part *part = &f->part[f->parts++];
+    *part = (forge_footer_part){kind, flags, {0}};
+    forge_append(&part->bytes, bytes, size);
+}
+
+void forge_add_extra(forge *f, const char *kind, uint64_t size, uint8_t mark) {
+    uint8_t *block = forge_append(&f->file, NULL, size);
+    memcpy(block, kind, 4);
+    forge_put(block + 4, 64, 4), forge_put(block + 8, size, 8);
+    block[20] = mark;
+    forge_seal(block, 56);
+    f->extra += size;
+}
+
+/* The entries of the footer's parts, and the parts. */
+static void append_parts(forge *f, uint64_t at) {
+    uint64_t entries = f->file.size;
+    forge_append(&f->file, NULL, 32ull * f->parts);
+    for (uint32_t i = 0; i < f->parts; i++) {
+        forge_footer_part *part = &f->part[i];
+        while ((f->file.size - at) % 8) forge_append(&f->file, NULL, 1);
+        uint8_t *entry = f->file.data + entries + 32ull * i;
+        forge_put(entry, part->kind, 4), forge_put(entry + 4, part->flags, 4);
+        forge_put(entry + 8, f->file.size - at, 8), forge_put(entry + 16, part->bytes.size, 8);
+        forge_append(&f->file, part->bytes.data, part->bytes.size);
+        free(part->bytes.data);
+        part->bytes = (forge_bytes){0};
+    }
 }
 
 /* Appends footer and trailer. Counts and totals of the footer's header are made right, other fields
@@ -181,16 +157,18 @@ static void finish(forge *f, const uint8_t *header) {
     forge_append(&f->file, header, FORGE_FOOTER_HEADER);
     for (int i = 0; i < 2; i++)
         if (f->entries[i].size) forge_append(&f->file, f->entries[i].data, f->entries[i].size);
+    append_parts(f, at);
     uint64_t size = f->file.size - at;
     uint8_t *t = forge_append(&f->file, NULL, FORGE_TRAILER), *h = f->file.data + at;
     forge_put(h + 8, size, 8), forge_put(h + 16, f->dictionaries, 8);
     forge_put(h + 24, f->chunks, 8), forge_put(h + 32, f->rows, 8);
     forge_put(h + 40, f->nulls, 8), forge_put(h + 48, f->codes, 8);
     forge_put(h + 56, f->decoded, 8);
-    seal_entries(h, size);
-    seal(h, FORGE_FOOTER_HEADER - 8);
+    forge_put(h + 68, f->parts, 4), forge_put(h + 80, f->extra, 8);
+    forge_seal_entries(h, size);
+    forge_seal(h, FORGE_FOOTER_HEADER - 8);
     forge_put(t, at, 8), forge_put(t + 8, f->file.size, 8);
-    seal(t, 16);
+    forge_seal(t, 16);
     memcpy(t + 24, "\x46\x50\x43\x0a\x1a\x45\x4e\x44", 8);
     for (int i = 0; i < 2; i++) free(f->entries[i].data);
     memset(f->entries, 0, sizeof f->entries);
@@ -198,7 +176,7 @@ static void finish(forge *f, const uint8_t *header) {
 
 void forge_finish(forge *f) {
     uint8_t header[FORGE_FOOTER_HEADER] = "FPFT\x70";
-    header[64] = (uint8_t)f->final_separator;
+    header[64] = (uint8_t)f->final_separator, header[65] = (uint8_t)f->type;
     finish(f, header);
 }
 
@@ -220,7 +198,7 @@ static int take_block(const uint8_t *image, uint64_t at, uint64_t block_size, fo
     block->section_count = block->is_chunk ? FORGE_SECTIONS : 1;
     if (block_size < block->header_size) return 0;
     memcpy(block->header, image + at, block->header_size);
-    const uint8_t *entries = block->header + first_entry(block->is_chunk);
+    const uint8_t *entries = block->header + forge_first_entry(block->is_chunk);
     for (uint32_t i = 0; i < block->section_count; i++) {
         uint64_t offset = forge_get(entries + 24 * i, 8), size = forge_get(entries + 24 * i + 8, 8);
         if (size > block_size || offset > block_size - size) return 0;
@@ -229,6 +207,21 @@ static int take_block(const uint8_t *image, uint64_t at, uint64_t block_size, fo
         forge_append(&block->sections[i], image + at + forge_get(entries + 24 * i, 8),
                      forge_get(entries + 24 * i + 8, 8));
     return 1;
+}
+
+/* Parts of a footer that has `size` bytes at most, as far as they lie in it. */
+static void take_parts(forge_parts *p, const uint8_t *footer, uint64_t size) {
+    uint64_t entries = forge_entries_size(footer, size), count = forge_get(footer + 68, 4);
+    if (count > FORGE_MOST_PARTS || 32 * count > entries) return;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint8_t *entry = footer + FORGE_FOOTER_HEADER + entries - 32 * (count - i);
+        uint64_t at = forge_get(entry + 8, 8), length = forge_get(entry + 16, 8);
+        if (at > size || length > size - at) continue;
+        forge_footer_part *part = &p->footer_parts[p->footer_count++];
+        *part = (forge_footer_part){
+            (uint32_t)forge_get(entry, 4), (uint32_t)forge_get(entry + 4, 4), {0}};
+        forge_append(&part->bytes, footer + at, length);
+    }
 }
 
 int forge_parts_open(forge_parts *p, const uint8_t *image, uint64_t size) {
@@ -252,6 +245,7 @@ int forge_parts_open(forge_parts *p, const uint8_t *image, uint64_t size) {
         return 0;
     }
     memcpy(p->footer, image + at, FORGE_FOOTER_HEADER);
+    take_parts(p, image + at, size - at);
     for (uint32_t i = 0; i < p->count; i++) {
         uint64_t entry = at + FORGE_FOOTER_HEADER + 24 * dictionaries;
         if (p->blocks[i].is_chunk) continue;
@@ -264,7 +258,8 @@ int forge_parts_open(forge_parts *p, const uint8_t *image, uint64_t size) {
 void forge_parts_close(forge_parts *p) {
     for (uint32_t i = 0; i < p->count; i++)
         for (uint32_t k = 0; k < FORGE_SECTIONS; k++) free(p->blocks[i].sections[k].data);
-    p->count = 0;
+    for (uint32_t i = 0; i < p->footer_count; i++) free(p->footer_parts[i].bytes.data);
+    p->count = p->footer_count = 0;
 }
 
 forge_bytes forge_join(const forge_parts *p) {
@@ -277,6 +272,11 @@ forge_bytes forge_join(const forge_parts *p) {
         else
             add_dictionary(&f, block->header, block->sections, block->in_use);
     }
+    for (uint32_t i = 0; i < p->extra; i++)
+        forge_add_extra(&f, "ABCD", (uint64_t)f.alignment * (3 - i % 2), (uint8_t)i);
+    for (uint32_t i = 0; i < p->footer_count; i++)
+        forge_add_part(&f, p->footer_parts[i].kind, p->footer_parts[i].flags,
+                       p->footer_parts[i].bytes.data, p->footer_parts[i].bytes.size);
     finish(&f, p->footer);
     return f.file;
 }

@@ -7,7 +7,8 @@
  * apart, changed and joined again. Nothing here shares code with the library. Out of memory aborts:
  * this is test code.
  *
- *   forge.c           bytes, checksums, blocks, footer, taking apart and joining
+ *   forge.c           bytes, blocks, footer, taking apart and joining
+ *   forge_seal.c      checksums
  *   forge_contents.c  honest dictionaries and chunks, and whole columns made of them
  *
  * Three builders stay apart, as they build no file. emulator/kernel_case.cc lays out one chunk in
@@ -86,17 +87,28 @@ enum { FORGE_CODES, FORGE_SIDECAR, FORGE_LENGTHS, FORGE_VALIDITY, FORGE_SECTIONS
 
 typedef struct forge_dictionary {
     uint32_t codec, bits, longest, order, shift, slots, tokens, hot, runs;
-    uint32_t in_use; /* tokens that occur, for the footer; 0: all */
+    uint32_t cold;      /* the section is a frame */
+    uint64_t warm_size; /* of the section, out of its frame */
+    uint32_t in_use;    /* tokens that occur, for the footer; 0: all */
     uint64_t seed;
     forge_bytes section; /* run entries, then token bytes */
 } forge_dictionary;
 
 typedef struct forge_chunk {
-    uint32_t encoding, has_validity, dictionary, batch, group, largest;
+    uint32_t encoding, has_validity, dictionary, batch, group;
+    uint32_t largest, largest_pair, largest_four;
     uint64_t rows, nulls, codes, decoded;
     uint64_t by_length[16];
     forge_bytes sections[FORGE_SECTIONS];
 } forge_chunk;
+
+/* A part of the footer. */
+typedef struct forge_footer_part {
+    uint32_t kind, flags;
+    forge_bytes bytes;
+} forge_footer_part;
+
+enum { FORGE_MOST_PARTS = 66 }; /* more than a file may have */
 
 /* An image that grows, and what its footer will say. */
 typedef struct forge {
@@ -105,6 +117,10 @@ typedef struct forge {
     uint64_t dictionaries, chunks, rows, nulls, codes, decoded;
     forge_bytes entries[2]; /* of the footer: dictionaries, chunks */
     int final_separator;
+    uint32_t type;
+    uint64_t extra; /* bytes of extra blocks */
+    uint32_t parts;
+    forge_footer_part part[FORGE_MOST_PARTS];
 } forge;
 
 /* Writes the file header. `framing` says whether the header names a separator. */
@@ -113,6 +129,12 @@ void forge_begin(forge *f, uint32_t alignment, int framing, uint8_t separator);
 /* Both take the sections' memory. */
 void forge_add_dictionary(forge *f, forge_dictionary *dictionary);
 void forge_add_chunk(forge *f, forge_chunk *chunk);
+
+/* Adds a part to the footer; the bytes are copied. */
+void forge_add_part(forge *f, uint32_t kind, uint32_t flags, const void *bytes, uint64_t size);
+
+/* Adds a block of a kind that nobody knows, with a header of 64 bytes, of which byte 20 is `mark`. */
+void forge_add_extra(forge *f, const char *kind, uint64_t size, uint8_t mark);
 
 /* Writes footer and trailer. The image is f->file; the caller frees f->file.data. */
 void forge_finish(forge *f);
@@ -139,6 +161,9 @@ typedef struct forge_parts {
     forge_part blocks[FORGE_MOST_BLOCKS];
     uint32_t count;
     uint8_t footer[FORGE_FOOTER_HEADER];
+    uint32_t footer_count;
+    forge_footer_part footer_parts[FORGE_MOST_PARTS];
+    uint32_t extra; /* blocks of another kind to add before the footer */
 } forge_parts;
 
 /* Takes an image apart, going from block to block. Returns 0, with nothing to close, if that leads
@@ -171,14 +196,24 @@ typedef struct forge_rows {
 
 /* The sections of a chunk. */
 forge_bytes forge_packed_codes(const forge_codes *codes);
-/* Also says how many batches a group has, and how many bytes the largest batch decodes to. */
-forge_bytes forge_sidecar(const forge_codes *codes, uint32_t *group, uint32_t *largest);
+/* Also says how many batches a group has, and how many bytes the largest batch, pair and four of
+ * batches decode to. */
+forge_bytes forge_sidecar(const forge_codes *codes, uint32_t *group, uint32_t largest[3]);
 /* `width` bits per row, which must hold the longest row. */
 forge_bytes forge_lengths(const forge_rows *rows, uint32_t width);
 forge_bytes forge_validity(const forge_rows *rows);
 
 forge_chunk forge_coded_chunk(const forge_codes *codes, const forge_rows *rows);
 forge_chunk forge_stored_chunk(const void *bytes, uint64_t size, const forge_rows *rows);
+
+/* Make a chunk or a dictionary cold. forge_says_cold puts the feature into the file header. The frame
+ * is frame_raw's. */
+void forge_make_stored_cold(forge_chunk *chunk);
+/* `slots`: N. `longest`: the dictionary's L, on which G depends. Row lengths must fit the codes. */
+void forge_make_coded_cold(forge_chunk *chunk, const forge_codes *codes, const forge_rows *rows,
+                           uint32_t slots, uint32_t longest);
+void forge_make_dictionary_cold(forge_dictionary *dictionary);
+void forge_says_cold(forge *f);
 
 /* Appends a run entry of `count` codes from `first` on, whose tokens have `length` bytes, and
  * counts it. */

@@ -14,12 +14,13 @@ forge_bytes forge_packed_codes(const forge_codes *c) {
     return section;
 }
 
-forge_bytes forge_sidecar(const forge_codes *c, uint32_t *group, uint32_t *largest) {
+forge_bytes forge_sidecar(const forge_codes *c, uint32_t *group, uint32_t largest[3]) {
     forge_bytes section = {0};
     uint32_t longest = 1;
+    uint64_t begins[3] = {0}; /* of the present batch, pair and four */
     for (uint64_t i = 0; i < c->count; i++)
         if (c->length_of[c->codes[i]] > longest) longest = c->length_of[c->codes[i]];
-    *group = 1, *largest = 0;
+    *group = 1, largest[0] = largest[1] = largest[2] = 0;
     /* Deltas have two bytes. */
     while (c->batch * *group * 2 <= (longest > 16 ? 65536 / longest : 4096)) *group *= 2;
     uint64_t batches = (c->count + c->batch - 1) / c->batch;
@@ -28,10 +29,12 @@ forge_bytes forge_sidecar(const forge_codes *c, uint32_t *group, uint32_t *large
     for (uint64_t k = 0; k < batches; k++) {
         if (k % *group == 0) forge_put(section.data + k / *group * 4, base = decoded, 4);
         forge_put(section.data + groups * 4 + k * 2, decoded - base, 2);
-        uint64_t before = decoded;
+        for (int i = 0; i < 3; i++)
+            if (k % (1u << i) == 0) begins[i] = decoded;
         for (uint64_t i = k * c->batch; i < (k + 1) * c->batch && i < c->count; i++)
             decoded += c->length_of[c->codes[i]];
-        if (decoded - before > *largest) *largest = (uint32_t)(decoded - before);
+        for (int i = 0; i < 3; i++)
+            if (decoded - begins[i] > largest[i]) largest[i] = (uint32_t)(decoded - begins[i]);
     }
     return section;
 }
@@ -83,7 +86,9 @@ static uint32_t count_of(uint32_t length) {
 forge_chunk forge_coded_chunk(const forge_codes *codes, const forge_rows *rows) {
     forge_chunk c = {.encoding = 1, .codes = codes->count, .batch = codes->batch};
     c.sections[FORGE_CODES] = forge_packed_codes(codes);
-    c.sections[FORGE_SIDECAR] = forge_sidecar(codes, &c.group, &c.largest);
+    uint32_t largest[3];
+    c.sections[FORGE_SIDECAR] = forge_sidecar(codes, &c.group, largest);
+    c.largest = largest[0], c.largest_pair = largest[1], c.largest_four = largest[2];
     for (uint64_t i = 0; i < codes->count; i++) {
         uint32_t length = codes->length_of[codes->codes[i]];
         c.decoded += length;

@@ -6,13 +6,16 @@
 #define XXH_INLINE_ALL
 #include "oracle.h"
 
+#include "frames.h"
+#include "oracle_parts.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 typedef struct dictionary {
-    uint32_t bits, slots, tokens;
+    uint32_t bits, slots, tokens, longest;
     uint64_t offset, block_size;
     uint8_t (*token)[64];
     uint8_t *length; /* of every slot, uncovered ones included */
@@ -28,6 +31,7 @@ typedef struct reading {
     const uint8_t *data;
     uint64_t size;
     uint64_t alignment;
+    int may_be_cold; /* by the features of the file header */
     dictionary *dictionaries;
     block *chunks;
     oracle_column *out;
@@ -84,12 +88,16 @@ static int file_header(reading *r) {
     RULE(r->size >= 64 + 112 + 32, 0, "too small for header, footer and trailer");
     RULE(!memcmp(d, "\x89\x46\x50\x43\x0d\x0a\x1a\x0a", 8), 0, "magic");
     RULE(little(d + 8, 2) == 1, 8, "major version");
-    RULE(little(d + 10, 2) == 0, 10, "minor version");
+    r->out->minor = (uint32_t)little(d + 10, 2);
     r->alignment = little(d + 12, 4);
     RULE(r->alignment == 64 || r->alignment == 4096, 12, "alignment");
     RULE(d[16] <= 1, 16, "framing");
     RULE(d[16] || !d[17], 17, "separator without framing");
-    RULE(all_zero(d + 18, 38), 18, "zero field");
+    RULE(r->out->minor || (all_zero(d + 18, 2) && all_zero(d + 24, 32)), 18, "zero field");
+    uint64_t known = frames_available() ? 1 : 0; /* without zstd a reader refuses cold files */
+    r->out->not_supported = little(d + 20, 4) > known;
+    RULE(little(d + 20, 4) <= known, 20, "feature");
+    r->may_be_cold = d[20];
     RULE(little(d + 56, 8) == hash(d, 56), 56, "file header checksum");
     r->out->has_framing = d[16];
     r->out->separator = d[17];
@@ -140,7 +148,7 @@ static int block_end(reading *r, uint64_t at, uint64_t end) {
 static int run_entries(reading *r, uint64_t at, dictionary *dict, const uint8_t *bytes,
                        uint64_t size) {
     const uint8_t *h = r->data + at;
-    uint64_t position = (uint64_t)(bytes - r->data);
+    uint64_t position = at + little(h + 48, 8);
     uint32_t longest = h[18], order = h[19], shift = h[20], runs = (uint32_t)little(h + 36, 4);
     uint64_t hot = little(h + 32, 4), end = 0, seen = 0, payload = 8ull * runs, last_length = 0,
              cold_part = hot == 0;
@@ -194,7 +202,9 @@ static int dictionary_block(reading *r, uint64_t at) {
     RULE(h[18] == 8 || h[18] == 16 || h[18] == 32 || h[18] == 64, at + 18, "longest token");
     RULE(h[19] <= 1, at + 19, "order");
     RULE(h[20] <= 15 && (h[19] == 1 || h[20] == 0), at + 20, "class shift");
-    RULE(all_zero(h + 21, 3) && all_zero(h + 72, 16), at + 21, "zero field");
+    RULE(r->out->minor || (all_zero(h + 22, 2) && all_zero(h + 80, 8)), at + 22, "zero field");
+    RULE(h[21] <= r->may_be_cold, at + 21, "cold dictionary");
+    RULE(h[21] || all_zero(h + 72, 8), at + 72, "a warm dictionary has a warm size");
     uint64_t slots = little(h + 24, 4), tokens = little(h + 28, 4), hot = little(h + 32, 4),
              runs = little(h + 36, 4);
     uint32_t bits = h[17];
@@ -212,14 +222,25 @@ static int dictionary_block(reading *r, uint64_t at) {
     oracle_column *out = r->out;
     r->dictionaries = room(r->dictionaries, out->dictionaries + 1, sizeof *r->dictionaries);
     dictionary *dict = &r->dictionaries[out->dictionaries++];
-    *dict = (dictionary){
-        .bits = bits, .slots = (uint32_t)slots, .tokens = (uint32_t)tokens, .offset = at};
+    *dict = (dictionary){.bits = bits,
+                         .slots = (uint32_t)slots,
+                         .tokens = (uint32_t)tokens,
+                         .longest = h[18],
+                         .offset = at};
     dict->block_size = little(h + 8, 8);
     if (out->dictionaries == 1)
         out->first_codec = h[16], out->first_bits = bits, out->first_longest = h[18];
     out->tokens += tokens;
     out->dictionary_bytes += size;
-    return run_entries(r, at, dict, bytes, size);
+    if (!h[21]) return run_entries(r, at, dict, bytes, size);
+    uint64_t warm = little(h + 72, 8);
+    RULE(warm <= 8 * runs + 64 * tokens, at + 72, "warm size of a dictionary");
+    uint8_t *unpacked = room(NULL, warm, 1);
+    const char *fault = frame_unpack(bytes, size, unpacked, warm);
+    int good =
+        fault ? refuse(r, at + little(h + 48, 8), fault) : run_entries(r, at, dict, unpacked, warm);
+    free(unpacked);
+    return good;
 }
 
 /* ---------------------------------------------------------------- 3. chunk block */
@@ -228,51 +249,78 @@ static int dictionary_block(reading *r, uint64_t at) {
  * before has. */
 static const uint32_t most_bytes[16] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 40, 48, 56, 64};
 
+/* What the codes of a chunk add up to. */
+typedef struct tally {
+    uint64_t batch; /* B */
+    uint64_t codes, done;
+    uint64_t begin[3]; /* where the present batch begins, and the present two and four */
+    uint64_t largest[3];
+    uint64_t by_length[16];
+} tally;
+
+/* Decodes one code: its token goes to `bytes`, and `boundary` is marked where it begins. */
+static int add_code(reading *r, uint64_t at, uint64_t code, tally *sum, uint8_t *bytes,
+                    uint8_t *boundary) {
+    const uint8_t *h = r->data + at;
+    dictionary *dict = &r->dictionaries[little(h + 20, 4)];
+    uint64_t where = at + little(h + 208, 8);
+    RULE(code < dict->slots, where, "code not below N");
+    if (!dict->covered[code]) r->out->empty_slots_used = 1;
+    if (dict->covered[code]) dict->used[code] = 1;
+    uint32_t length = dict->length[code], band = 0;
+    RULE(sum->done + length <= little(h + 48, 8), where, "more bytes than the header says");
+    for (int i = 0; i < 3; i++)
+        if (sum->codes % (sum->batch << i) == 0) sum->begin[i] = sum->done;
+    memcpy(bytes + sum->done, dict->token[code], length);
+    boundary[sum->done] = 1;
+    sum->done += length;
+    sum->codes++;
+    while (length > most_bytes[band]) band++;
+    sum->by_length[band]++;
+    for (int i = 0; i < 3; i++)
+        if (sum->done - sum->begin[i] > sum->largest[i])
+            sum->largest[i] = sum->done - sum->begin[i];
+    return 1;
+}
+
+/* The header against what its codes add up to. */
+static int check_tally(reading *r, uint64_t at, const tally *sum) {
+    const uint8_t *h = r->data + at;
+    RULE(sum->done == little(h + 48, 8), at + 48, "decoded bytes");
+    for (int i = 0; i < 3; i++)
+        RULE(sum->largest[i] == little(h + 64 + 4 * i, 4), at + 64 + 4 * (uint64_t)i,
+             "largest batch, pair or four");
+    RULE(sum->largest[0] <= 16384, at + 64, "a batch of more than 16384 bytes");
+    for (int i = 0; i < 16; i++)
+        RULE(sum->by_length[i] == little(h + 80 + 8 * i, 8), at + 80 + 8 * i, "codes by length");
+    r->out->codes += sum->codes;
+    r->out->coded_bytes += sum->done;
+    for (int i = 0; i < 16; i++) r->out->codes_by_length[i] += sum->by_length[i];
+    if (sum->largest[0] > r->out->largest_batch) r->out->largest_batch = (uint32_t)sum->largest[0];
+    return 1;
+}
+
 /* Codes and sidecar. Fills the chunk's bytes and marks in `boundary` where codes begin. */
 static int coded_bytes(reading *r, uint64_t at, const uint8_t *codes, const uint8_t *sidecar,
                        uint8_t *bytes, uint8_t *boundary) {
     const uint8_t *h = r->data + at;
-    dictionary *dict = &r->dictionaries[little(h + 20, 4)];
-    uint64_t count = little(h + 40, 8), decoded = little(h + 48, 8), batch = little(h + 56, 4),
-             group = little(h + 60, 4);
-    uint64_t batches = divide_up(count, batch), groups = divide_up(batches, group), done = 0,
-             begin = 0, largest = 0;
-    uint64_t by_length[16] = {0}, codes_position = (uint64_t)(codes - r->data);
+    uint32_t bits = r->dictionaries[little(h + 20, 4)].bits;
+    uint64_t count = little(h + 40, 8), batch = little(h + 56, 4), group = little(h + 60, 4);
+    uint64_t batches = divide_up(count, batch), groups = divide_up(batches, group);
+    tally sum = {.batch = batch};
     for (uint64_t i = 0; i < count; i++) {
         if (i % batch == 0) {
             uint64_t k = i / batch;
             uint64_t claim =
                 little(sidecar + k / group * 4, 4) + little(sidecar + groups * 4 + k * 2, 2);
-            RULE(claim == done, (uint64_t)(sidecar - r->data) + groups * 4 + k * 2,
+            RULE(claim == sum.done, (uint64_t)(sidecar - r->data) + groups * 4 + k * 2,
                  "sidecar position");
-            begin = done;
         }
-        uint64_t code = bits_at(codes, i * dict->bits, dict->bits);
-        RULE(code < dict->slots, codes_position + i * dict->bits / 8, "code not below N");
-        if (!dict->covered[code]) r->out->empty_slots_used = 1;
-        if (dict->covered[code]) dict->used[code] = 1;
-        uint32_t length = dict->length[code];
-        RULE(done + length <= decoded, codes_position + i * dict->bits / 8,
-             "more bytes than the header says");
-        memcpy(bytes + done, dict->token[code], length);
-        boundary[done] = 1;
-        done += length;
-        int count_of = 0;
-        while (length > most_bytes[count_of]) count_of++;
-        by_length[count_of]++;
-        if (done - begin > largest) largest = done - begin;
+        if (!add_code(r, at, bits_at(codes, i * bits, bits), &sum, bytes, boundary)) return 0;
     }
-    RULE(done == decoded, at + 48, "decoded bytes");
-    RULE(largest == little(h + 64, 4), at + 64, "largest batch");
-    RULE(largest <= 16384, at + 64, "a batch of more than 16384 bytes");
-    for (int i = 0; i < 16; i++)
-        RULE(by_length[i] == little(h + 80 + 8 * i, 8), at + 80 + 8 * i, "codes by length");
-    for (uint64_t bit = count * dict->bits; bit % 128; bit++)
+    if (!check_tally(r, at, &sum)) return 0;
+    for (uint64_t bit = count * bits; bit % 128; bit++)
         if (bits_at(codes, bit, 1)) r->out->padding_not_zero = 1;
-    r->out->codes += count;
-    r->out->coded_bytes += decoded;
-    for (int i = 0; i < 16; i++) r->out->codes_by_length[i] += by_length[i];
-    if (largest > r->out->largest_batch) r->out->largest_batch = (uint32_t)largest;
     return 1;
 }
 
@@ -328,15 +376,73 @@ static int row_lengths(reading *r, uint64_t at, const uint8_t *lengths, uint64_t
     return 1;
 }
 
+/* Section 3.1: the words of a coded and cold chunk. Appends its rows to the column. */
+static int cold_words(reading *r, uint64_t at, const uint8_t *words, uint8_t *bytes,
+                      uint64_t base) {
+    const uint8_t *h = r->data + at;
+    oracle_column *out = r->out;
+    uint64_t slots = r->dictionaries[little(h + 20, 4)].slots, where = at + little(h + 208, 8);
+    uint64_t rows = little(h + 24, 8), count = little(h + 40, 8), row = 0, begin = 0, nulls = 0;
+    tally sum = {.batch = little(h + 56, 4)};
+    uint8_t *boundary = room(NULL, little(h + 48, 8) + 1, 1); /* rows are not cut by lengths */
+    out->offsets = room(out->offsets, out->rows + rows + 1, 8);
+    out->valid = room(out->valid, out->rows + rows, 1);
+    out->offsets[out->rows] = base;
+    const char *fault = NULL;
+    for (uint64_t i = 0; i < count + rows && !fault; i++) {
+        uint64_t word = little(words + 2 * i, 2);
+        if (word < slots) {
+            if (sum.codes == count)
+                fault = "more codes than the header says";
+            else if (!r->dictionaries[little(h + 20, 4)].covered[word])
+                fault = "word without a token";
+            else if (!add_code(r, at, word, &sum, bytes, boundary))
+                break;
+            continue;
+        }
+        int valid = word == slots;
+        if (word > slots + 1) fault = "word above N + 1";
+        if (row == rows) fault = "more rows than the header says";
+        if (!valid && sum.codes != begin) fault = "null row with codes";
+        if (fault) break;
+        out->valid[out->rows + row] = (uint8_t)valid;
+        out->offsets[out->rows + row + 1] = base + sum.done;
+        nulls += !valid;
+        begin = sum.codes;
+        row++;
+    }
+    free(boundary);
+    RULE(!fault, where, fault);
+    if (r->out->why[0]) return 0; /* add_code said why */
+    RULE(row == rows && sum.codes == begin, where, "rows, or codes after the last of them");
+    RULE(nulls == little(h + 32, 8), at + 32, "null count");
+    out->rows += rows;
+    out->nulls += nulls;
+    return check_tally(r, at, &sum);
+}
+
+/* What a coded and cold chunk obeys besides. */
+static int cold_header(reading *r, uint64_t at) {
+    const uint8_t *h = r->data + at;
+    const dictionary *dict = &r->dictionaries[little(h + 20, 4)];
+    uint64_t batch = little(h + 56, 4), group = 1;
+    RULE(dict->slots <= 65534, at + 20, "N of a cold chunk's dictionary");
+    RULE(little(h + 40, 8) + little(h + 24, 8) <= 1u << 25, at + 40, "words of a cold chunk");
+    RULE(batch * dict->longest <= 16384, at + 56, "B of a cold chunk");
+    while (2 * group * batch <= 4096 && 2 * group * batch * dict->longest <= 65536) group *= 2;
+    RULE(little(h + 60, 4) == group, at + 60, "G of a cold chunk");
+    return 1;
+}
+
 static int chunk_block(reading *r, uint64_t at) {
     const uint8_t *h = r->data + at, *bytes[4];
     oracle_column *out = r->out;
     if (!block_header(r, at, 320)) return 0;
-    int coded = h[16] == 1, has_validity = h[17] == 1;
-    RULE(h[16] <= 1, at + 16, "encoding");
+    int coded = h[16] & 1, cold = h[16] >> 1, has_validity = h[17] == 1;
+    RULE(h[16] <= 3 && cold <= r->may_be_cold, at + 16, "encoding");
     RULE(h[17] <= 1, at + 17, "validity flag");
-    RULE(all_zero(h + 18, 2) && all_zero(h + 68, 12) && all_zero(h + 304, 8), at + 18,
-         "zero field");
+    RULE(r->out->minor || (all_zero(h + 18, 2) && all_zero(h + 76, 4) && all_zero(h + 304, 8)),
+         at + 18, "zero field");
     uint64_t dict_number = little(h + 20, 4), rows = little(h + 24, 8), nulls = little(h + 32, 8);
     uint64_t count = little(h + 40, 8), decoded = little(h + 48, 8), batch = little(h + 56, 4),
              group = little(h + 60, 4);
@@ -360,34 +466,45 @@ static int chunk_block(reading *r, uint64_t at) {
              "batches per group");
         RULE(sum == count && least <= decoded && decoded <= most, at + 80,
              "codes by length do not add up");
+        if (cold && !cold_header(r, at)) return 0;
     } else {
-        RULE(count == 0 && sum == 0 && batch == 0 && group == 0 && little(h + 64, 4) == 0, at + 40,
+        RULE(count == 0 && sum == 0 && batch == 0 && group == 0 && all_zero(h + 64, 12), at + 40,
              "stored chunk with codes");
+        RULE(!cold || (decoded && decoded <= 1u << 26), at + 48, "bytes of a cold chunk");
     }
     for (int i = 0; i < 4; i++)
         if (!section(r, at, at + 208 + 24 * (uint64_t)i, &end, &bytes[i], &sizes[i])) return 0;
     if (!block_end(r, at, end)) return 0;
     uint64_t batches = coded ? divide_up(count, batch) : 0;
-    RULE(sizes[0] ==
-             (coded ? divide_up(count * r->dictionaries[dict_number].bits, 128) * 16 : decoded),
+    RULE(cold || sizes[0] == (coded ? divide_up(count * r->dictionaries[dict_number].bits, 128) * 16
+                                    : decoded),
          at + 208, "size of the codes");
-    RULE(sizes[1] == (coded ? divide_up(batches, group) * 4 + batches * 2 : 0), at + 232,
+    RULE(sizes[1] == (coded && !cold ? divide_up(batches, group) * 4 + batches * 2 : 0), at + 232,
          "size of the sidecar");
-    RULE(sizes[3] == (has_validity ? divide_up(rows, 8) : 0), at + 280, "size of the validity");
+    RULE(!(coded && cold) || sizes[2] == 0, at + 256, "row lengths of a cold chunk");
+    RULE(sizes[3] == (has_validity && !(coded && cold) ? divide_up(rows, 8) : 0), at + 280,
+         "size of the validity");
 
-    uint64_t base = out->decoded_bytes;
+    uint64_t base = out->decoded_bytes, unpacked = coded ? 2 * (count + rows) : decoded;
     out->bytes = room(out->bytes, base + decoded, 1);
-    uint8_t *boundary = coded ? calloc(decoded + 1, 1) : NULL;
-    if (!coded) memcpy(out->bytes + base, bytes[0], decoded);
-    int good =
-        (!coded || coded_bytes(r, at, bytes[0], bytes[1], out->bytes + base, boundary)) &&
-        row_lengths(r, at, bytes[2], sizes[2], has_validity ? bytes[3] : NULL, base, boundary);
-    free(boundary);
+    uint8_t *frame = cold ? room(NULL, unpacked, 1) : NULL;
+    const char *fault = cold ? frame_unpack(bytes[0], sizes[0], frame, unpacked) : NULL;
+    uint8_t *boundary = coded && !cold ? calloc(decoded + 1, 1) : NULL;
+    if (!coded && !fault) memcpy(out->bytes + base, cold ? frame : bytes[0], decoded);
+    int good = !fault || refuse(r, at + 208, fault);
+    if (good && coded && cold)
+        good = cold_words(r, at, frame, out->bytes + base, base);
+    else if (good)
+        good =
+            (!coded || coded_bytes(r, at, bytes[0], bytes[1], out->bytes + base, boundary)) &&
+            row_lengths(r, at, bytes[2], sizes[2], has_validity ? bytes[3] : NULL, base, boundary);
+    free(boundary), free(frame);
     if (!good) return 0;
     out->decoded_bytes += decoded;
     r->chunks = room(r->chunks, out->chunks + 1, sizeof *r->chunks);
     r->chunks[out->chunks++] = (block){at, little(h + 8, 8), rows, decoded};
     out->stored_chunks += !coded;
+    out->cold_chunks += (uint64_t)cold;
     if (out->chunks == 1) out->first_batch_codes = (uint32_t)batch;
     out->code_bytes += sizes[0], out->sidecar_bytes += sizes[1];
     out->length_bytes += sizes[2], out->validity_bytes += sizes[3];
@@ -402,15 +519,20 @@ static int footer_block(reading *r, uint64_t at) {
     if (!block_header(r, at, 112)) return 0;
     RULE(little(h + 16, 8) == out->dictionaries, at + 16, "dictionaries");
     RULE(little(h + 24, 8) == out->chunks, at + 24, "chunks");
-    uint64_t entries = 24 * out->dictionaries + 32 * out->chunks;
-    RULE(little(h + 8, 8) == 112 + entries, at + 8, "footer size");
-    RULE(r->size - at == 112 + entries + 32, at + 8, "the trailer does not end the file");
+    uint64_t parts = little(h + 68, 4), size = little(h + 8, 8);
+    RULE(parts <= 64, at + 68, "parts");
+    uint64_t blocks = 24 * out->dictionaries + 32 * out->chunks, entries = blocks + 32 * parts;
+    RULE(size >= 112 + entries && size <= r->size - at - 32, at + 8, "footer size");
+    RULE(r->size - at == size + 32, at + 8, "the trailer does not end the file");
     RULE(little(h + 32, 8) == out->rows, at + 32, "rows");
     RULE(little(h + 40, 8) == out->nulls, at + 40, "null rows");
     RULE(little(h + 48, 8) == out->codes, at + 48, "codes");
     RULE(little(h + 56, 8) == out->decoded_bytes, at + 56, "decoded bytes");
     RULE(h[64] <= 1 && (out->has_framing || h[64] == 0), at + 64, "final separator");
-    RULE(all_zero(h + 65, 7) && all_zero(h + 80, 24), at + 65, "zero field");
+    RULE(h[65] <= 1, at + 65, "type");
+    RULE(out->minor || (all_zero(h + 66, 2) && all_zero(h + 80, 24)), at + 66, "zero field");
+    RULE(little(h + 80, 8) == out->extra_bytes, at + 80, "extra blocks");
+    out->is_text = h[65];
     RULE(little(h + 72, 8) == (entries ? hash(h + 112, entries) : 0), at + 72,
          "footer entries checksum");
     out->final_separator = h[64];
@@ -420,7 +542,7 @@ static int footer_block(reading *r, uint64_t at) {
         RULE(little(entry, 8) == r->dictionaries[i].offset, where, "dictionary offset");
         RULE(little(entry + 8, 8) == r->dictionaries[i].block_size, where + 8,
              "dictionary block size");
-        RULE(all_zero(entry + 20, 4), where + 20, "zero field");
+        RULE(out->minor || all_zero(entry + 20, 4), where + 20, "zero field");
         out->tokens_claimed += little(entry + 16, 4);
     }
     for (uint64_t i = 0; i < out->chunks; i++, entry += 32) {
@@ -431,7 +553,14 @@ static int footer_block(reading *r, uint64_t at) {
         RULE(little(entry + 24, 8) == r->chunks[i].decoded_bytes, where + 24,
              "chunk decoded bytes");
     }
-    uint64_t where = (uint64_t)(entry - r->data);
+    uint64_t *chunk_rows = room(NULL, out->chunks, 8), where = at;
+    for (uint64_t i = 0; i < out->chunks; i++) chunk_rows[i] = r->chunks[i].rows;
+    const char *why = oracle_check_parts(
+        &(oracle_footer){r->data, at, size, 112 + blocks, parts, chunk_rows}, out, &where);
+    free(chunk_rows);
+    RULE(!why, where, why);
+    entry = h + size;
+    where = at + size;
     RULE(little(entry, 8) == at, where, "footer offset in the trailer");
     RULE(little(entry + 8, 8) == r->size, where + 8, "file size in the trailer");
     RULE(little(entry + 16, 8) == hash(entry, 16), where + 16, "trailer checksum");
@@ -447,12 +576,20 @@ static int whole_file(reading *r) {
     for (;;) {
         RULE(at + 16 <= r->size, at, "no footer");
         if (!memcmp(r->data + at, "FPFT", 4)) return footer_block(r, at);
+        int known = !memcmp(r->data + at, "FPDI", 4) || !memcmp(r->data + at, "FPCH", 4);
+        RULE(!known || !r->out->extra_bytes, at, "a block after an extra one");
         if (!memcmp(r->data + at, "FPDI", 4)) {
             if (!dictionary_block(r, at)) return 0;
         } else if (!memcmp(r->data + at, "FPCH", 4)) {
             if (!chunk_block(r, at)) return 0;
-        } else
-            return refuse(r, at, "block kind");
+        } else {
+            uint64_t header = little(r->data + at + 4, 4), size = little(r->data + at + 8, 8);
+            RULE(r->out->minor, at, "block kind");
+            RULE(header >= 24 && size >= header && size <= r->size - at && size % r->alignment == 0,
+                 at + 4, "sizes of an extra block");
+            if (!block_header(r, at, (uint32_t)header)) return 0;
+            r->out->extra_bytes += size;
+        }
         at += little(r->data + at + 8, 8);
     }
 }

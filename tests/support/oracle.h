@@ -25,6 +25,7 @@ typedef struct oracle_column {
     uint64_t coded_bytes; /* what the codes decode to */
     uint64_t chunks;
     uint64_t stored_chunks;
+    uint64_t cold_chunks;
     uint64_t dictionaries;
     uint64_t tokens;
     uint64_t tokens_in_use;       /* counted by the oracle */
@@ -35,6 +36,15 @@ typedef struct oracle_column {
     int has_framing;
     uint8_t separator;
     int final_separator;
+
+    /* what the footer says of the column; the pointers are into the image */
+    uint32_t minor;
+    int is_text;
+    const uint8_t *name, *pairs, *bounds; /* the parts; NULL: none */
+    uint64_t name_size, pairs_size;
+    uint32_t bound_width; /* K */
+    uint64_t extra_bytes;
+    int not_supported; /* oracle_decode refused what a later version may have */
 
     /* departures from the page that do not change what the rows are */
     int gaps_not_zero;    /* a byte between sections or blocks */

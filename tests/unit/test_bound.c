@@ -47,9 +47,18 @@ static void shapes(uint64_t seed, uint32_t times) {
                                                  PICK(&random, 0, 1, 1024, 1500, 4000, 9000)};
         if (options.codec == FASTPAIR_CODEC_ONPAIR)
             options.code_bits = 9 + (uint32_t)(check_random(&random) % 8);
-        options.expert = EXPERT(.section_alignment = (uint32_t)PICK(&random, 64, 64, 4096),
-                                .batch_codes = (uint32_t)PICK(&random, 32, 256, 1024),
-                                .sample_bytes = PICK(&random, 0, 100, 3000));
+        options.expert =
+            EXPERT(.section_alignment = (uint32_t)PICK(&random, 64, 64, 4096),
+                   .batch_codes = (uint32_t)PICK(&random, 32, 256, 1024),
+                   .sample_bytes = PICK(&random, 0, 100, 3000),
+                   .bound_bytes = (uint32_t)PICK(&random, 0, 0, 8, 16, 32, 64, FASTPAIR_NO_BOUNDS));
+        fastpair_pair pair = {"key", "value", check_random(&random) % 6};
+        fastpair_metadata metadata = {.struct_size = sizeof metadata,
+                                      .type = (fastpair_type)PICK(&random, 0, 2),
+                                      .name = i % 3 ? "a name" : NULL,
+                                      .pairs = &pair,
+                                      .pair_count = i % 2};
+        if (i % 5) options.metadata = &metadata;
         demand_bound(s.name, &s.rows, s.out_size, &options);
         shape_free(&s);
     }

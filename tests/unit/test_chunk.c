@@ -32,7 +32,9 @@ static fp_chunk coded_chunk(uint32_t alignment) {
                       .decoded_bytes = 300 * 1 + 390 * 7 + 6 * 14 + 4 * 60,
                       .batch_codes = 64,
                       .group_batches = 64,
-                      .largest_batch = 400};
+                      .largest_batch = 400,
+                      .largest_pair = 700,
+                      .largest_four = 1300};
     chunk.by_length[0] = 300;
     chunk.by_length[6] = 390;
     chunk.by_length[fp_length_band(14)] = 6;
@@ -49,13 +51,14 @@ static fp_chunk stored_chunk(uint32_t alignment) {
 
 static fastpair_status read_header(const uint8_t *header, uint32_t alignment, fp_chunk *chunk,
                                    fastpair_error *error) {
-    return fp_chunk_read_header(header, 8192, &(fp_chunk_context){alignment, code_bits, 3}, chunk,
-                                error);
+    fp_chunk_context before = {alignment, code_bits, 3, 0, FP_FEATURE_COLD};
+    return fp_chunk_read_header(header, 8192, &before, chunk, error);
 }
 
 static void same(const fp_chunk *a, const fp_chunk *b) {
     CHECK_EQ(a->block_bytes, b->block_bytes);
     CHECK_EQ(a->coded, b->coded);
+    CHECK_EQ(a->cold, b->cold);
     CHECK_EQ(a->has_validity, b->has_validity);
     CHECK_EQ(a->dictionary, b->dictionary);
     CHECK_EQ(a->rows, b->rows);
@@ -65,6 +68,8 @@ static void same(const fp_chunk *a, const fp_chunk *b) {
     CHECK_EQ(a->batch_codes, b->batch_codes);
     CHECK_EQ(a->group_batches, b->group_batches);
     CHECK_EQ(a->largest_batch, b->largest_batch);
+    CHECK_EQ(a->largest_pair, b->largest_pair);
+    CHECK_EQ(a->largest_four, b->largest_four);
     CHECK(!memcmp(a->by_length, b->by_length, sizeof a->by_length));
     CHECK(!memcmp(a->sections, b->sections, sizeof a->sections));
 }
@@ -123,8 +128,11 @@ static void lies(void) {
     lie(&c, 4, 4, 321, 4);
     lie(&c, 8, 8, c.block_bytes + 64, 8);
     lie(&c, 8, 8, huge, 8);
-    lie(&c, 16, 1, 2, 16);
+    lie(&c, 16, 1, 4, 16);
     lie(&c, 16, 1, 0, 20); /* a stored chunk with a dictionary */
+    lie(&c, 16, 1, 2, 20);
+    lie(&c, 16, 1, 3, 232 + 8); /* a cold chunk has no sidecar */
+    lie(&s, 16, 1, 4, 16);
     lie(&c, 17, 1, 2, 17);
     lie(&c, 17, 1, 0, 32);
     lie(&c, 18, 1, 1, 18);
@@ -160,7 +168,12 @@ static void lies(void) {
     lie(&c, 64, 4, 0, 64);
     lie(&c, 64, 4, c.decoded_bytes + 1, 64);
     lie(&c, 64, 4, c.decoded_bytes / 11 - 1, 64); /* 11 batches could not hold the bytes */
-    for (uint32_t i = 68; i < 80; i++) lie(&c, i, 1, 1, 68);
+    lie(&c, 68, 4, 0, 68);
+    lie(&c, 68, 4, 399, 68); /* less than the largest batch */
+    lie(&c, 68, 4, 801, 68); /* more than two of it */
+    lie(&c, 72, 4, 699, 72);
+    lie(&c, 72, 4, 1401, 72);
+    for (uint32_t i = 76; i < 80; i++) lie(&c, i, 1, 1, 76);
     lie(&c, 80, 8, 301, 40);
     lie(&c, 80 + 8, 8, huge, 88);
     lie(&c, 80 + 15 * 8, 8, 1ull << 60, 200);
@@ -183,6 +196,8 @@ static void lies(void) {
     lie(&s, 56, 4, 64, 56);
     lie(&s, 60, 4, 1, 56);
     lie(&s, 64, 4, 1, 56);
+    lie(&s, 68, 4, 1, 68);
+    lie(&s, 72, 4, 1, 68);
     lie(&s, 80 + 3 * 8, 8, 1, 104);
     lie(&s, 232, 8, 64, 232); /* an empty section has no offset and no checksum */
     lie(&s, 232 + 16, 8, 1, 232 + 16);
@@ -221,13 +236,44 @@ static void large_batch(void) {
                       .decoded_bytes = 16384,
                       .batch_codes = 1024,
                       .group_batches = 1,
-                      .largest_batch = 16384};
+                      .largest_batch = 16384,
+                      .largest_pair = 16384,
+                      .largest_four = 16384};
     chunk.by_length[fp_length_band(64)] = 256 - 12;
     chunk.by_length[0] = 1024 - 256 + 12;
     finish(&chunk, 64);
     round_trip(chunk, 64);
     chunk.decoded_bytes++;
     lie(&chunk, 64, 4, 16385, 64);
+}
+
+/* A cold chunk: a frame of any size, no sidecar, and no lengths if it is coded. */
+static void cold_chunks(void) {
+    fp_chunk c = coded_chunk(64), s = stored_chunk(64);
+    c.cold = s.cold = 1;
+    for (int i = FP_SECTION_SIDECAR; i < FP_SECTIONS; i++) c.sections[i] = (fp_section){0};
+    c.sections[FP_SECTION_CODES].size = s.sections[FP_SECTION_CODES].size = 99;
+    fp_chunk_layout(&c, 64);
+    fp_chunk_layout(&s, 64);
+    round_trip(c, 64);
+    round_trip(s, 64);
+    lie(&c, 208 + 8, 8, 0, 208 + 8);
+    lie(&c, 208 + 8, 8, UINT64_MAX, 208 + 8);
+    lie(&c, 232 + 8, 8, 16, 232 + 8);
+    lie(&c, 256 + 8, 8, 64, 256 + 8);
+    lie(&c, 280 + 8, 8, 125, 280 + 8);
+    lie(&s, 208 + 8, 8, 0, 208 + 8);
+    lie(&s, 256 + 8, 8, 0, 256 + 8);
+    lie(&s, 48, 8, 0, 16);
+    lie(&s, 48, 8, FP_MAX_COLD_BYTES + 1, 16);
+    lie(&c, 24, 8, FP_MAX_WORDS - 700 + 1, 16);
+    uint8_t header[FP_CHUNK_HEADER];
+    fp_chunk back;
+    fastpair_error error;
+    fp_chunk_write_header(&c, header);
+    fp_chunk_context warm = {64, code_bits, 3, 0, 0}; /* a file without cold blocks */
+    CHECK_EQ(fp_chunk_read_header(header, 8192, &warm, &back, &error), FASTPAIR_ERROR_CORRUPT);
+    CHECK_EQ(error.position, 8192 + 16);
 }
 
 int main(void) {
@@ -249,7 +295,9 @@ int main(void) {
                         .decoded_bytes = FP_MAX_CHUNK_BYTES,
                         .batch_codes = 1024,
                         .group_batches = 4,
-                        .largest_batch = 1024};
+                        .largest_batch = 1024,
+                        .largest_pair = 2048,
+                        .largest_four = 4096};
     largest.by_length[0] = FP_MAX_CHUNK_BYTES;
     finish(&largest, 4096);
     round_trip(largest, 4096);
@@ -259,5 +307,6 @@ int main(void) {
     CHECK_EQ(read_header(header, 4096, &other, NULL),
              FASTPAIR_ERROR_CORRUPT); /* laid out for another alignment */
     lies();
+    cold_chunks();
     return check_done();
 }

@@ -269,6 +269,7 @@ static void two_gigabytes(void) {
     forge_add_dictionary(&t.image, &d);
     forge_chunk c = {
         .encoding = 1, .rows = 3, .codes = codes, .batch = 1024, .group = 4, .largest = 16384};
+    c.largest_pair = 32768, c.largest_four = 65536;
     c.decoded = codes * 16;
     c.by_length[9] = codes;
     forge_append(&c.sections[FORGE_CODES], NULL, codes / 8);

@@ -12,8 +12,12 @@ typedef union longer {
     fastpair_compress_options compress;
     fastpair_expert_options expert;
     fastpair_open_options open;
+    fastpair_convert_options convert;
+    fastpair_chunk_header header;
     fastpair_column_info column;
     fastpair_chunk_info chunk;
+    fastpair_metadata metadata;
+    fastpair_chunk_bounds bounds;
     size_t struct_size;
     uint8_t bytes[512];
 } longer;
@@ -59,6 +63,20 @@ static fastpair_status with_open(const subject *s, longer *with, fastpair_error 
     return status;
 }
 
+static int ignore(void *context, const void *data, size_t size) {
+    (void)context, (void)data, (void)size;
+    return 0;
+}
+
+static fastpair_status with_convert(const subject *s, longer *with, fastpair_error *error) {
+    fastpair_sink sink = {ignore, NULL};
+    return fastpair_column_convert(s->column, &with->convert, &sink, error);
+}
+
+static fastpair_status with_header(const subject *s, longer *with, fastpair_error *error) {
+    return fastpair_column_get_chunk_header(s->column, 0, &with->header, error);
+}
+
 static fastpair_status with_destination(const subject *s, longer *with, fastpair_error *error) {
     return fastpair_column_decode(s->column, 0, s->rows->rows, &with->destination, error);
 }
@@ -74,6 +92,20 @@ static fastpair_status with_info(const subject *s, longer *with, fastpair_error 
 
 static fastpair_status with_chunk(const subject *s, longer *with, fastpair_error *error) {
     return fastpair_column_get_chunk(s->column, 0, &with->chunk, error);
+}
+
+static fastpair_status with_metadata(const subject *s, longer *with, fastpair_error *error) {
+    longer options = {
+        .compress = {.struct_size = sizeof options.compress, .metadata = &with->metadata}};
+    return with_compress(s, &options, error);
+}
+
+static fastpair_status with_own_metadata(const subject *s, longer *with, fastpair_error *error) {
+    return fastpair_column_get_metadata(s->column, &with->metadata, error);
+}
+
+static fastpair_status with_bounds(const subject *s, longer *with, fastpair_error *error) {
+    return fastpair_column_get_chunk_bounds(s->column, 0, &with->bounds, error);
 }
 
 /* Every size but that of the struct and larger ones with zeros after it is refused. A struct that
@@ -121,9 +153,14 @@ static void struct_sizes(void) {
     sizes_of("options", with_compress, &all, &zero, sizeof(fastpair_compress_options), 0);
     sizes_of("expert", with_expert, &all, &zero, sizeof(fastpair_expert_options), 0);
     sizes_of("open", with_open, &all, &zero, sizeof(fastpair_open_options), 0);
+    sizes_of("convert", with_convert, &all, &zero, sizeof(fastpair_convert_options), 0);
+    sizes_of("chunk header", with_header, &all, &zero, sizeof(fastpair_chunk_header), 1);
     sizes_of("decode", with_destination, &all, &destination, sizeof(fastpair_destination), 0);
     sizes_of("listed", with_listed, &all, &destination, sizeof(fastpair_destination), 0);
     sizes_of("column info", with_info, &all, &zero, sizeof(fastpair_column_info), 1);
+    sizes_of("metadata", with_metadata, &all, &zero, sizeof(fastpair_metadata), 0);
+    sizes_of("column's metadata", with_own_metadata, &all, &zero, sizeof(fastpair_metadata), 1);
+    sizes_of("chunk bounds", with_bounds, &all, &zero, sizeof(fastpair_chunk_bounds), 1);
     sizes_of("chunk info", with_chunk, &all, &zero, sizeof(fastpair_chunk_info), 1);
     fastpair_column_close(column);
     fastpair_free(NULL, image);

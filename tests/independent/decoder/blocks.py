@@ -1,17 +1,36 @@
 """What every block obeys: kind, header size, checksums, zero fields, and where its sections lie."""
 
-from decoder.wire import require, require_hash, require_zero, round_up
+from decoder.headers import CHUNK_KIND, DICTIONARY_KIND, FOOTER_KIND
+from decoder.wire import integer, require, require_hash, require_zero, round_up
+
+KINDS = (CHUNK_KIND, DICTIONARY_KIND, FOOTER_KIND)
 
 
-def read_header(image, at, end, kind, layout):
-    """The fields of the block's header, which lies before end, with its own rules checked."""
+def read_header(image, at, end, kind, layout, minor):
+    """The fields of the block's header, which lies before end, with its own rules checked.
+
+    minor: of the file. Above 0, zero fields are ignored.
+    """
     require(at + layout.size <= end, "a block's header lies inside the file", at)
     values = layout.read(image, at)
     require(values["kind"] == kind, "kind of block", at)
     require(values["header_size"] == layout.size, "header size", at + 4)
     require_hash(image, at, at + layout.size - 8, values["hash"], "a block's header")
-    layout.require_zeros(image, at)
+    if minor == 0:
+        layout.require_zeros(image, at)
     return values
+
+
+def read_extra_block(image, at, end, alignment):
+    """The size of a block of a kind that is not known, between the last chunk and the footer."""
+    require(at + 16 <= end, "a block's header lies inside the file", at)
+    kind, header_size, size = integer(image, at, 4), integer(image, at + 4, 4), integer(image, at + 8, 8)
+    require(kind not in KINDS, "kind of an extra block", at)
+    require(24 <= header_size <= size and size % alignment == 0, "sizes of an extra block", at + 4)
+    require(at + size <= end, "an extra block lies before the footer", at + 8)
+    digest = integer(image, at + header_size - 8, 8)
+    require_hash(image, at, at + header_size - 8, digest, "an extra block's header")
+    return size
 
 
 def read_sections(image, at, end, alignment, layout, values, names):

@@ -3,10 +3,13 @@
 from itertools import accumulate
 
 from decoder.blocks import read_header, read_sections
+from decoder.frame import read_frame
 from decoder.headers import CHUNK, CHUNK_KIND, COUNTS, LEAST_BYTES, LENGTH_BLOCK, MOST_BYTES, NO_DICTIONARY
 from decoder.wire import integer, require, round_up, spare_bits_are_zero, unpack
 
 ROWS_PER_LENGTH_BLOCK = 256
+MOST_WORDS = 1 << 25
+MOST_COLD_BYTES = 1 << 26
 
 
 class Chunk:
@@ -20,18 +23,28 @@ class Chunk:
         self.block_size = values["block_size"]
 
 
+def _is_coded(values):
+    return values["encoding"] & 1 == 1
+
+
+def _is_cold(values):
+    return values["encoding"] & 2 == 2
+
+
 def _require_numbers(values, at):
     """Rules that the header's fields obey by themselves."""
-    require(values["encoding"] in (0, 1), "encoding is 0 or 1", at + 16)
+    require(values["encoding"] <= 3, "encoding is 0..3", at + 16)
     require(values["has_validity"] in (0, 1), "validity is 0 or 1", at + 17)
     require(1 <= values["rows"] <= 1 << 28, "rows are 1..2^28", at + 24)
     require((values["nulls"] > 0) == (values["has_validity"] == 1), "null rows have a validity section", at + 32)
     require(values["nulls"] <= values["rows"], "null rows are rows", at + 32)
     require(values["decoded"] < 1 << 32, "decoded bytes are below 2^32", at + 48)
     counts = [values[f"count_{i}"] for i in COUNTS]
-    if values["encoding"] == 0:
+    if not _is_coded(values):
+        if _is_cold(values):
+            require(0 < values["decoded"] <= MOST_COLD_BYTES, "bytes of a stored and cold chunk", at + 48)
         require(values["dictionary"] == NO_DICTIONARY, "a stored chunk has no dictionary", at + 20)
-        for name in ("codes", "batch_codes", "group_batches", "largest_batch"):
+        for name in ("codes", "batch_codes", "group_batches", "largest_batch", "largest_pair", "largest_four"):
             require(values[name] == 0, f"a stored chunk's {name} is 0", at + CHUNK.fields[name][0])
         require(not any(counts), "a stored chunk counts no codes", at + 80)
         return
@@ -40,6 +53,8 @@ def _require_numbers(values, at):
     require(batch % 32 == 0 and 32 <= batch <= 1024, "B is a multiple of 32 in 32..1024", at + 56)
     require(group > 0 and group & group - 1 == 0 and batch * group <= 4096, "G is a power of two with BG <= 4096", at + 60)
     require(values["largest_batch"] <= 16384, "no batch has more than 16384 bytes", at + 64)
+    if _is_cold(values):
+        require(values["codes"] + values["rows"] <= MOST_WORDS, "words of a cold chunk are at most 2^25", at + 40)
     require(sum(counts) == values["codes"], "counts by length add up to M", at + 80)
     least = sum(bytes_each * count for bytes_each, count in zip(LEAST_BYTES[1:], counts))
     most = sum(bytes_each * count for bytes_each, count in zip(MOST_BYTES[1:], counts))
@@ -52,11 +67,17 @@ def _batches(values):
 
 def _require_sizes(values, at, dictionaries):
     """Sizes of sections that follow from counts."""
-    if values["encoding"] == 0:
-        require(values["code_size"] == values["decoded"], "size of a stored chunk's bytes", at + 216)
+    if _is_coded(values):
+        require(values["dictionary"] < len(dictionaries), "the dictionary comes before its chunk", at + 20)
+    if _is_coded(values) and _is_cold(values):
+        for name in ("sidecar", "lengths", "validity"):
+            require(values[f"{name}_size"] == 0, f"a coded and cold chunk has no {name}", at + 240)
+        return
+    if not _is_coded(values):
+        size_fits = _is_cold(values) or values["code_size"] == values["decoded"]
+        require(size_fits, "size of a stored chunk's bytes", at + 216)
         require(values["sidecar_size"] == 0, "a stored chunk has no sidecar", at + 240)
     else:
-        require(values["dictionary"] < len(dictionaries), "the dictionary comes before its chunk", at + 20)
         bits = dictionaries[values["dictionary"]].bits
         require(values["code_size"] == -(-values["codes"] * bits // 128) * 16, "size of the codes", at + 216)
         groups = -(-_batches(values) // values["group_batches"])
@@ -75,12 +96,23 @@ def _decode_codes(values, at, section, tokens, bits):
     pieces = [tokens[code] for code in codes]
     if None in pieces:
         require(False, "every code has a token", codes_at + pieces.index(None) * bits // 8)
+    _require_counts(values, at, pieces)
+    return pieces
+
+
+def _require_counts(values, at, pieces):
+    """What the header says of all codes, given the token of each."""
     lengths = [len(piece) for piece in pieces]
     for i in COUNTS:
         count = sum(LEAST_BYTES[i] <= length <= MOST_BYTES[i] for length in lengths)
         require(count == values[f"count_{i}"], "count of codes by length", at + 72 + 8 * i)
     require(sum(lengths) == values["decoded"], "decoded bytes of the codes", at + 48)
-    return pieces
+    starts = list(accumulate(lengths, initial=0))
+    for name, batches in (("largest_batch", 1), ("largest_pair", 2), ("largest_four", 4)):
+        step = batches * values["batch_codes"]
+        ends = [starts[min(first + step, len(lengths))] - starts[first] for first in range(0, len(lengths), step)]
+        require(max(ends) == values[name], f"decoded bytes of the {name}", at + CHUNK.fields[name][0])
+    require(values["largest_batch"] <= 16384, "no batch has more than 16384 bytes", at + 64)
 
 
 def _require_sidecar(values, at, section, starts):
@@ -88,14 +120,11 @@ def _require_sidecar(values, at, section, starts):
     batch = values["batch_codes"]
     sidecar_at = at + values["sidecar_offset"]
     groups = -(-_batches(values) // values["group_batches"])
-    largest = 0
     for k in range(_batches(values)):
         position = integer(section, 4 * (k // values["group_batches"]), 4)
         delta_at = 4 * groups + 2 * k
         begin = starts[k * batch]
         require(position + integer(section, delta_at, 2) == begin, "a batch's position", sidecar_at + delta_at)
-        largest = max(largest, starts[min((k + 1) * batch, values["codes"])] - begin)
-    require(largest == values["largest_batch"], "decoded bytes of the largest batch", at + 64)
 
 
 def _read_lengths(values, at, image, section):
@@ -149,16 +178,58 @@ def _cut_rows(at, text, lengths, valid):
     return rows
 
 
-def read_chunk(image, at, end, alignment, dictionaries):
-    """The chunk of the block at this place; dictionaries are those before it in the file."""
-    values = read_header(image, at, end, CHUNK_KIND, CHUNK)
+def _require_cold_shape(values, at, dictionary):
+    """What the header of a coded and cold chunk must be, so that the warm chunk follows from the words."""
+    batch, group = values["batch_codes"], 1
+    require(len(dictionary.tokens) <= 65534, "N of a cold chunk's dictionary is at most 65534", at + 20)
+    require(batch * dictionary.longest <= 16384, "BL of a cold chunk is at most 16384", at + 56)
+    while 2 * batch * group <= 4096 and 2 * batch * group * dictionary.longest <= 65536:
+        group *= 2
+    require(values["group_batches"] == group, "G of a cold chunk is a writer's", at + 60)
+
+
+def _read_words(values, at, section, dictionary):
+    """The rows of a coded and cold chunk."""
+    section_at = at + values["code_offset"]
+    _require_cold_shape(values, at, dictionary)
+    count, end = values["codes"] + values["rows"], len(dictionary.tokens)
+    words = unpack(read_frame(section, 2 * count, section_at), 16, count)
+    require(max(words) <= end + 1, "words are at most N + 1", section_at)
+    require(words[-1] >= end, "the last word ends a row", section_at)
+    require(sum(word >= end for word in words) == values["rows"], "ends of rows among the words", section_at)
+    require(words.count(end + 1) == values["nulls"], "null rows among the words", at + 32)
+    pieces = [dictionary.tokens[word] for word in words if word < end]
+    require(None not in pieces, "every word below N has a token", section_at)
+    _require_counts(values, at, pieces)
+    rows, row = [], []
+    for word in words:
+        if word < end:
+            row.append(dictionary.tokens[word])
+            continue
+        require(word == end or not row, "a null row has no codes", section_at)
+        rows.append(b"".join(row) if word == end else None)
+        row = []
+    return rows
+
+
+def read_chunk(image, at, end, header, dictionaries):
+    """The chunk of the block at this place; dictionaries are those before it in the file.
+
+    header: of the file.
+    """
+    values = read_header(image, at, end, CHUNK_KIND, CHUNK, header["minor"])
     _require_numbers(values, at)
+    require(header["features"] & 1 or not _is_cold(values), "a file with a cold block says so", at + 16)
     _require_sizes(values, at, dictionaries)
     names = ["code", "sidecar", "lengths", "validity"]
-    sections = read_sections(image, at, end, alignment, CHUNK, values, names)
+    sections = read_sections(image, at, end, header["alignment"], CHUNK, values, names)
+    if _is_coded(values) and _is_cold(values):
+        return Chunk(values, _read_words(values, at, sections["code"], dictionaries[values["dictionary"]]))
     lengths = _read_lengths(values, at, image, sections["lengths"])
-    if values["encoding"] == 0:
+    if not _is_coded(values):
         text = sections["code"]
+        if _is_cold(values):
+            text = read_frame(text, values["decoded"], at + values["code_offset"])
     else:
         dictionary = dictionaries[values["dictionary"]]
         pieces = _decode_codes(values, at, sections["code"], dictionary.tokens, dictionary.bits)

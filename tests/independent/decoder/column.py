@@ -5,7 +5,7 @@ the page alone was read. A file may be valid and still be beyond the library's l
 dictionaries, which Column answers.
 """
 
-from decoder.blocks import read_header
+from decoder.blocks import read_extra_block, read_header
 from decoder.chunk_block import read_chunk
 from decoder.dictionary_block import read_dictionary
 from decoder.headers import (
@@ -15,10 +15,14 @@ from decoder.headers import (
     FILE_MAGIC,
     FOOTER,
     FOOTER_KIND,
+    PART_ENTRY,
     TRAILER,
     TRAILER_MAGIC,
 )
+from decoder.parts import is_utf8, read_part_entries, read_parts
 from decoder.wire import require, require_hash, require_zero, round_up
+
+KNOWN_FEATURES = 1
 
 
 class Column:
@@ -28,6 +32,11 @@ class Column:
         self.separator = None  # the separator byte, or None without framing
         self.final_separator = False
         self.rows = []
+        self.is_text = False
+        self.name = None  # bytes of UTF-8
+        self.pairs = []  # (key, value), as bytes
+        self.bound_width = 0  # K
+        self.bounds = None  # of each chunk: two Bounds, or None without a valid row; None: the file has none
         self.beyond_limit = False  # whether the library's limit on dictionaries refuses it
 
     def text(self):
@@ -45,14 +54,15 @@ def _read_file_header(image, column):
     require(header["magic"] == FILE_MAGIC, "magic", 0)
     require_hash(image, 0, 56, header["hash"], "the file header")
     require(header["major"] == 1, "major version is 1", 8)
-    require(header["minor"] == 0, "minor version is 0", 10)
+    require(header["features"] & ~KNOWN_FEATURES == 0, "a feature that is not known", 20)
     require(header["alignment"] in (64, 4096), "A is 64 or 4096", 12)
     require(header["framing"] in (0, 1), "framing is 0 or 1", 16)
     require(header["framing"] or header["separator"] == 0, "the separator is 0 without framing", 17)
-    FILE_HEADER.require_zeros(image, 0)
+    if header["minor"] == 0:
+        FILE_HEADER.require_zeros(image, 0)
     if header["framing"]:
         column.separator = header["separator"]
-    return header["alignment"]
+    return header
 
 
 def _read_trailer(image, alignment):
@@ -68,30 +78,38 @@ def _read_trailer(image, alignment):
     return offset
 
 
-def _read_footer(image, at, column):
-    """The footer's fields, and the entries of dictionaries and of chunks."""
+def _read_footer(image, at, alignment, minor, column):
+    """The footer's fields, and the entries of dictionaries, of chunks and of parts."""
     end = len(image) - TRAILER.size
-    footer = read_header(image, at, end, FOOTER_KIND, FOOTER)
+    footer = read_header(image, at, end, FOOTER_KIND, FOOTER, minor)
     dictionaries, chunks = footer["dictionaries"], footer["chunks"]
-    entries_size = DICTIONARY_ENTRY.size * dictionaries + CHUNK_ENTRY.size * chunks
-    require(footer["block_size"] == FOOTER.size + entries_size, "size of the footer", at + 8)
+    blocks_size = DICTIONARY_ENTRY.size * dictionaries + CHUNK_ENTRY.size * chunks
+    entries_size = blocks_size + PART_ENTRY.size * footer["parts"]
+    require(footer["block_size"] >= FOOTER.size + entries_size, "size of the footer", at + 8)
     require(at + footer["block_size"] == end, "the trailer follows the footer", at + 8)
     require(footer["final_separator"] in (0, 1), "the final separator is 0 or 1", at + 64)
     require(column.separator is not None or not footer["final_separator"], "a final separator needs framing", at + 64)
+    require(footer["type"] in (0, 1), "the type is 0 or 1", at + 65)
+    extra, first = footer["extra_bytes"], round_up(FILE_HEADER.size, alignment)
+    require(minor > 0 or extra == 0, "version 1.0 has no extra blocks", at + 80)
+    require(extra % alignment == 0 and extra <= at - first, "bytes of extra blocks", at + 80)
     entries_at = at + FOOTER.size
     if entries_size == 0:
         require(footer["entries_hash"] == 0, "hash of no entries is 0", at + 72)
     else:
-        require_hash(image, entries_at, end, footer["entries_hash"], "the footer's entries")
+        require_hash(image, entries_at, entries_at + entries_size, footer["entries_hash"], "the footer's entries")
     chunks_at = entries_at + DICTIONARY_ENTRY.size * dictionaries
     dictionary_entries, chunk_entries = [], []
     for i in range(dictionaries):
-        DICTIONARY_ENTRY.require_zeros(image, entries_at + DICTIONARY_ENTRY.size * i)
+        if minor == 0:
+            DICTIONARY_ENTRY.require_zeros(image, entries_at + DICTIONARY_ENTRY.size * i)
         dictionary_entries.append(DICTIONARY_ENTRY.read(image, entries_at + DICTIONARY_ENTRY.size * i))
     for i in range(chunks):
         chunk_entries.append(CHUNK_ENTRY.read(image, chunks_at + CHUNK_ENTRY.size * i))
     column.final_separator = footer["final_separator"] == 1
-    return footer, (dictionary_entries, chunk_entries)
+    column.is_text = footer["type"] == 1
+    part_entries = read_part_entries(image, at, entries_at + blocks_size, footer)
+    return footer, (dictionary_entries, chunk_entries), part_entries
 
 
 def _next_block(dictionary_entries, chunk_entries, used, at):
@@ -103,23 +121,23 @@ def _next_block(dictionary_entries, chunk_entries, used, at):
     return False, chunk_entries[chunks]
 
 
-def _read_blocks(image, footer_at, alignment, entries, column, fill):
-    """All blocks in file order. Returns the chunks, and leaves their rows in the column."""
+def _read_blocks(image, footer_at, header, entries, column, fill):
+    """All blocks in file order, up to the extra ones. Returns the chunks, and leaves their rows in the column."""
     dictionary_entries, chunk_entries = entries
     dictionaries, chunks = [], []
     tables = 0
-    at = round_up(FILE_HEADER.size, alignment)
+    at = round_up(FILE_HEADER.size, header["alignment"])
     require_zero(image, FILE_HEADER.size, at, "a gap")
     while at < footer_at:
         used = len(dictionaries), len(chunks)
         is_dictionary, entry = _next_block(dictionary_entries, chunk_entries, used, at)
         if is_dictionary:
-            block = read_dictionary(image, at, footer_at, alignment, fill)
+            block = read_dictionary(image, at, footer_at, header, fill)
             dictionaries.append(block)
-            tables += 18 << block.bits
+            tables += block.table_bytes
             column.beyond_limit |= tables > 64 * (at + block.block_size) + (2 << 20)
         else:
-            block = read_chunk(image, at, footer_at, alignment, dictionaries)
+            block = read_chunk(image, at, footer_at, header, dictionaries)
             chunks.append(block)
             require(entry["rows"] == len(block.rows), "rows of a chunk's entry", at + 24)
             require(entry["decoded"] == block.decoded, "decoded bytes of a chunk's entry", at + 48)
@@ -139,10 +157,14 @@ def read_column(image, fill=False):
     validate.
     """
     column = Column()
-    alignment = _read_file_header(image, column)
+    header = _read_file_header(image, column)
+    alignment, minor = header["alignment"], header["minor"]
     footer_at = _read_trailer(image, alignment)
-    footer, entries = _read_footer(image, footer_at, column)
-    chunks = _read_blocks(image, footer_at, alignment, entries, column, fill)
+    footer, entries, part_entries = _read_footer(image, footer_at, alignment, minor, column)
+    extra_at = footer_at - footer["extra_bytes"]
+    chunks = _read_blocks(image, extra_at, header, entries, column, fill)
+    while extra_at < footer_at:
+        extra_at += read_extra_block(image, extra_at, footer_at, alignment)
     totals = {
         "rows": len(column.rows),
         "nulls": sum(chunk.nulls for chunk in chunks),
@@ -151,4 +173,10 @@ def read_column(image, fill=False):
     }
     for name, total in totals.items():
         require(footer[name] == total, f"the footer's sum of {name}", footer_at + FOOTER.fields[name][0])
+    entries_size = DICTIONARY_ENTRY.size * len(entries[0]) + CHUNK_ENTRY.size * len(entries[1])
+    entries_end = footer_at + FOOTER.size + entries_size + PART_ENTRY.size * len(part_entries)
+    read_parts(image, footer_at, entries_end, part_entries, minor, column, chunks)
+    if column.is_text:
+        text = all(row is None or is_utf8(row) for row in column.rows)
+        require(text, "rows of a text are UTF-8", footer_at + 65)
     return column

@@ -1,6 +1,7 @@
 """Section 2 of docs/format.md: a dictionary block → the token of every code, or None without one."""
 
 from decoder.blocks import read_header, read_sections
+from decoder.frame import read_frame
 from decoder.headers import DICTIONARY, DICTIONARY_KIND, RUN
 from decoder.wire import require
 
@@ -10,8 +11,12 @@ class Dictionary:
 
     def __init__(self, values, tokens, block_size):
         self.bits = values["bits"]
+        self.longest = values["longest"]
         self.tokens = tokens
         self.block_size = block_size
+        self.table_bytes = 18 << self.bits  # that count for the library's limit
+        if values["cold"]:
+            self.table_bytes += (4 << self.bits) + 2 * sum(len(token) for token in tokens if token)
 
 
 def _require_numbers(values, at):
@@ -30,15 +35,15 @@ def _require_numbers(values, at):
         require(values["hot_slots"] == 0, "h is 0 for order 0", at + 32)
 
 
-def _read_runs(values, image, section_at):
-    """(first code, end, length) of each run."""
-    require(8 * values["runs"] <= values["token_size"], "the token section holds its runs", section_at)
+def _read_runs(values, section, section_at):
+    """(first code, end, length) of each run. section_at: where the section is in the file, for messages."""
+    require(8 * values["runs"] <= len(section), "the token section holds its runs", section_at)
     runs = []
     code = 0
     for i in range(values["runs"]):
         at = section_at + 8 * i
-        RUN.require_zeros(image, at)
-        run = RUN.read(image, at)
+        run = RUN.read(section, 8 * i)
+        require(section[8 * i + 7] == 0, "a zero field is not zero", at + 7)
         first, end = run["first"], run["first"] + run["count_less_one"] + 1
         require(first == 0 or i > 0, "the first run begins at code 0", at)
         require(first >= code, "runs ascend and do not overlap", at)
@@ -71,16 +76,23 @@ def _fill_slots(tokens):
             tokens[code] = bytes(len(tokens[code - 1]))
 
 
-def read_dictionary(image, at, end, alignment, fill=False):
+def read_dictionary(image, at, end, header, fill=False):
     """The dictionary of the block at this place, all of whose bytes lie before end.
 
-    fill: slots without a token are given one, so that their codes decode.
+    header: of the file. fill: slots without a token are given one, so that their codes decode.
     """
-    values = read_header(image, at, end, DICTIONARY_KIND, DICTIONARY)
+    values = read_header(image, at, end, DICTIONARY_KIND, DICTIONARY, header["minor"])
     _require_numbers(values, at)
-    section = read_sections(image, at, end, alignment, DICTIONARY, values, ["token"])["token"]
+    require(values["cold"] in (0, 1), "cold is 0 or 1", at + 21)
+    require(values["cold"] <= header["features"] & 1, "a file with a cold block says so", at + 21)
+    require(values["cold"] or values["warm_size"] == 0, "a warm dictionary has no warm size", at + 72)
+    section = read_sections(image, at, end, header["alignment"], DICTIONARY, values, ["token"])["token"]
     section_at = at + values["token_offset"]
-    runs = _read_runs(values, image, section_at)
+    if values["cold"]:
+        most = 8 * values["runs"] + values["longest"] * values["tokens"]
+        require(values["warm_size"] <= most, "size of the warm token section", at + 72)
+        section = read_frame(section, values["warm_size"], section_at)
+    runs = _read_runs(values, section, section_at)
     if values["order"] == 1:
         _require_order(values, runs, at)
     require(sum(last - first for first, last, _ in runs) == values["tokens"], "tokens of all runs", at + 28)

@@ -60,9 +60,10 @@ FILE_HEADER = Header(
         "alignment": (12, 4),
         "framing": (16, 1),
         "separator": (17, 1),
+        "features": (20, 4),
         "hash": (56, 8),
     },
-    [(18, 56)],
+    [(18, 20), (24, 56)],
 )
 
 DICTIONARY = Header(
@@ -74,14 +75,16 @@ DICTIONARY = Header(
         "longest": (18, 1),
         "order": (19, 1),
         "shift": (20, 1),
+        "cold": (21, 1),
         "slots": (24, 4),
         "tokens": (28, 4),
         "hot_slots": (32, 4),
         "runs": (36, 4),
         "seed": (40, 8),
         **_entry("token", 48),
+        "warm_size": (72, 8),
     },
-    [(21, 24), (72, 88)],
+    [(22, 24), (80, 88)],
 )
 
 RUN = Header(8, {"first": (0, 4), "count_less_one": (4, 2), "length": (6, 1)}, [(7, 8)])
@@ -100,13 +103,15 @@ CHUNK = Header(
         "batch_codes": (56, 4),
         "group_batches": (60, 4),
         "largest_batch": (64, 4),
+        "largest_pair": (68, 4),
+        "largest_four": (72, 4),
         **{f"count_{i}": (72 + 8 * i, 8) for i in COUNTS},
         **_entry("code", 208),
         **_entry("sidecar", 232),
         **_entry("lengths", 256),
         **_entry("validity", 280),
     },
-    [(18, 20), (68, 80), (304, 312)],
+    [(18, 20), (76, 80), (304, 312)],
 )
 
 LENGTH_BLOCK = Header(16, {"start": (0, 4), "packed": (4, 4), "minimum": (8, 4), "width": (12, 1)}, [(13, 16)])
@@ -122,11 +127,19 @@ FOOTER = Header(
         "codes": (48, 8),
         "decoded": (56, 8),
         "final_separator": (64, 1),
+        "type": (65, 1),
+        "parts": (68, 4),
         "entries_hash": (72, 8),
+        "extra_bytes": (80, 8),
     },
-    [(65, 72), (80, 104)],
+    [(66, 68), (88, 104)],
 )
 
 DICTIONARY_ENTRY = Header(24, {"offset": (0, 8), "block_size": (8, 8), "tokens_in_use": (16, 4)}, [(20, 24)])
 CHUNK_ENTRY = Header(32, {"offset": (0, 8), "block_size": (8, 8), "rows": (16, 8), "decoded": (24, 8)}, [])
+PART_ENTRY = Header(32, {"kind": (0, 4), "flags": (4, 4), "offset": (8, 8), "size": (16, 8), "hash": (24, 8)}, [])
+PAIRS_HEADER = Header(8, {"count": (0, 4)}, [(4, 8)])
+PAIR = Header(8, {"key_size": (0, 4), "value_size": (4, 4)}, [])
+BOUNDS_HEADER = Header(8, {"width": (0, 4)}, [(4, 8)])
+BOUNDS_ENTRY = Header(8, {"flags": (0, 1), "smallest_size": (1, 1), "largest_size": (2, 1)}, [(3, 8)])
 TRAILER = Header(32, {"footer_offset": (0, 8), "file_size": (8, 8), "hash": (16, 8), "magic": (24, 8)}, [])

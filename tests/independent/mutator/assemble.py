@@ -11,11 +11,15 @@ from decoder.headers import (
     FILE_HEADER,
     FOOTER,
     FOOTER_KIND,
+    PART_ENTRY,
     TRAILER,
     TRAILER_MAGIC,
 )
 from decoder.wire import integer, round_up
 from decoder.xxh3 import xxh3
+
+
+EXTRA_HEADER = 40  # bytes of an extra block's header
 
 
 class Part:
@@ -40,6 +44,8 @@ class Parts:
         self.header = header
         self.blocks = blocks
         self.footer = {"final_separator": final_separator}
+        self.footer_parts = []  # [kind, flags, bytes] of each part of the footer
+        self.extra = []  # sizes of extra blocks, in units of the alignment
         self.listed = {}  # block → how often the footer lists it, if not once
 
 
@@ -49,7 +55,10 @@ class Image:
     def __init__(self):
         self.data = bytearray()
         self.blocks = []  # (offset, Part)
+        self.extra = []  # offsets of extra blocks
         self.footer = 0
+        self.parts = 0  # how many the footer has
+        self.part_entries = 0
         self.trailer = 0
         self.wrong_hashes = set()  # offsets of checksums that are to be wrong
 
@@ -90,19 +99,31 @@ def _footer(parts, image):
         entries += _pack(DICTIONARY_ENTRY, {"offset": at, "block_size": values["block_size"], "tokens_in_use": in_use})
     for at, values in chunks:
         entries += _pack(CHUNK_ENTRY, {"offset": at, **values})
+    image.part_entries = image.footer + FOOTER.size + len(entries)
+    image.parts = len(parts.footer_parts)
+    bodies = bytearray()
+    first = end = FOOTER.size + len(entries) + PART_ENTRY.size * image.parts
+    for kind, flags, data in parts.footer_parts:
+        offset = round_up(end, 8)
+        bodies += bytes(offset - end) + data
+        end = offset + len(data)
+        values = {"kind": kind, "flags": flags, "offset": offset, "size": len(data), "hash": 0}
+        entries += _pack(PART_ENTRY, values)
     totals = {name: sum(values[name] for _, values in chunks) for name in ("rows", "nulls", "codes", "decoded")}
     values = {
         "kind": FOOTER_KIND,
         "header_size": FOOTER.size,
-        "block_size": FOOTER.size + len(entries),
+        "block_size": first + len(bodies),
         "dictionaries": len(dictionaries),
         "chunks": len(chunks),
         **totals,
+        "parts": image.parts,
+        "extra_bytes": image.footer - (image.extra[0] if image.extra else image.footer),
         "entries_hash": 0,
         "hash": 0,
         **parts.footer,
     }
-    return _pack(FOOTER, values) + entries
+    return _pack(FOOTER, values) + entries + bodies
 
 
 def assemble(parts):
@@ -115,6 +136,10 @@ def assemble(parts):
     for part in parts.blocks:
         image.blocks.append((len(image.data), part))
         image.data += _place_block(part, step) + bytes(part.padding)
+    for size in parts.extra:
+        image.extra.append(len(image.data))
+        header = b"FPX1" + EXTRA_HEADER.to_bytes(4, "little") + (step * size).to_bytes(8, "little")
+        image.data += header + bytes(step * size - len(header))
     image.footer = len(image.data)
     image.data += _footer(parts, image)
     image.trailer = len(image.data)
@@ -146,8 +171,15 @@ def seal(image):
     _put_hash(image, 56, 0, 56)
     for at, part in image.blocks:
         _seal_block(image, at, part)
-    entries = image.footer + FOOTER.size
-    if image.trailer > entries:
-        _put_hash(image, image.footer + FOOTER.fields["entries_hash"][0], entries, image.trailer)
+    for at in image.extra:
+        _put_hash(image, at + EXTRA_HEADER - 8, at, at + EXTRA_HEADER - 8)
+    for i in range(image.parts):
+        entry = image.part_entries + PART_ENTRY.size * i
+        offset, size = integer(image.data, entry + 8, 8), integer(image.data, entry + 16, 8)
+        if image.footer + offset + size <= len(image.data):
+            _put_hash(image, entry + 24, image.footer + offset, image.footer + offset + size)
+    entries, end = image.footer + FOOTER.size, image.part_entries + PART_ENTRY.size * image.parts
+    if end > entries:
+        _put_hash(image, image.footer + FOOTER.fields["entries_hash"][0], entries, end)
     _put_hash(image, image.footer + FOOTER.size - 8, image.footer, image.footer + FOOTER.size - 8)
     _put_hash(image, image.trailer + 16, image.trailer, image.trailer + 16)

@@ -5,6 +5,7 @@ read_content takes it from a valid file. Everything a header says besides is der
 
 from decoder.headers import CHUNK, CHUNK_KIND, DICTIONARY, FILE_HEADER, FOOTER, NO_DICTIONARY, RUN, TRAILER
 from decoder.column import read_column
+from decoder.frame import read_frame
 from decoder.wire import integer, round_up, unpack
 
 
@@ -20,10 +21,13 @@ class Dictionary:
         self.slots = slots
         self.seed = seed
         self.runs = runs
+        self.cold = False
 
     def copy(self):
         runs = [[first, list(tokens)] for first, tokens in self.runs]
-        return Dictionary(self.codec, self.longest, self.order, self.shift, self.hot, self.slots, self.seed, runs)
+        copy = Dictionary(self.codec, self.longest, self.order, self.shift, self.hot, self.slots, self.seed, runs)
+        copy.cold = self.cold
+        return copy
 
     def bits(self):
         return max(1, (self.slots - 1).bit_length())
@@ -52,6 +56,8 @@ class Chunk:
         self.length_choice = {}  # block of lengths → (minimum lowered by, width raised by; 33: made 33)
         self.group = None  # batches per group of the sidecar, if not what a writer takes
         self.group_choice = {}  # group of the sidecar → its position is lowered by
+        self.cold = False
+        self.words = {}  # word of a cold chunk → what it is instead
 
     def copy(self, dictionaries):
         """A copy that uses the copies of dictionaries."""
@@ -61,6 +67,28 @@ class Chunk:
         copy.length_choice = dict(self.length_choice)
         copy.group = self.group
         copy.group_choice = dict(self.group_choice)
+        copy.cold = self.cold
+        copy.words = dict(self.words)
+        return copy
+
+
+class About:
+    """What a file says of its column, and what a later version may have added."""
+
+    def __init__(self):
+        self.minor = 0
+        self.is_text = 0
+        self.name = None
+        self.pairs = None
+        self.width = 0  # K of the bounds, which follow from the rows; 0: none
+        self.unknown = []  # (kind, flags, bytes) of other parts
+        self.extra = []  # sizes of extra blocks, in units of the alignment
+
+    def copy(self):
+        copy = About()
+        copy.__dict__.update(self.__dict__)
+        copy.pairs = None if self.pairs is None else list(self.pairs)
+        copy.unknown, copy.extra = list(self.unknown), list(self.extra)
         return copy
 
 
@@ -68,6 +96,7 @@ class Content:
     """A file. Blocks are dictionaries and chunks in file order."""
 
     def __init__(self, alignment, framing, separator, final_separator, blocks):
+        self.about = About()
         self.alignment = alignment
         self.framing = framing
         self.separator = separator
@@ -77,7 +106,9 @@ class Content:
     def copy(self):
         copies = {id(d): d.copy() for d in self.dictionaries()}
         blocks = [copies[id(b)] if isinstance(b, Dictionary) else b.copy(copies) for b in self.blocks]
-        return Content(self.alignment, self.framing, self.separator, self.final_separator, blocks)
+        copy = Content(self.alignment, self.framing, self.separator, self.final_separator, blocks)
+        copy.about = self.about.copy()
+        return copy
 
     def dictionaries(self):
         return [block for block in self.blocks if isinstance(block, Dictionary)]
@@ -85,25 +116,40 @@ class Content:
     def chunks(self):
         return [block for block in self.blocks if isinstance(block, Chunk)]
 
+    def is_cold(self):
+        return any(block.cold for block in self.blocks)
+
 
 def _read_dictionary(image, at):
     values = DICTIONARY.read(image, at)
-    runs_at = at + values["token_offset"]
-    token_at = runs_at + 8 * values["runs"]
+    begin = at + values["token_offset"]
+    section = image[begin : begin + values["token_size"]]
+    if values["cold"]:
+        section = read_frame(section, values["warm_size"], begin)
+    token_at = 8 * values["runs"]
     runs = []
     for i in range(values["runs"]):
-        run = RUN.read(image, runs_at + 8 * i)
+        run = RUN.read(section, 8 * i)
         count, length = run["count_less_one"] + 1, run["length"]
-        runs.append([run["first"], [image[token_at + k * length : token_at + (k + 1) * length] for k in range(count)]])
+        tokens = [section[token_at + k * length : token_at + (k + 1) * length] for k in range(count)]
+        runs.append([run["first"], tokens])
         token_at += count * length
     named = [values[name] for name in ("codec", "longest", "order", "shift", "hot_slots", "slots", "seed")]
-    return Dictionary(*named, runs)
+    dictionary = Dictionary(*named, runs)
+    dictionary.cold = values["cold"] == 1
+    return dictionary
 
 
 def _read_codes(image, at, values, rows, dictionary):
     """Deals the codes out to the rows, by the rows' lengths."""
     begin = at + values["code_offset"]
-    codes = iter(unpack(image[begin : begin + values["code_size"]], dictionary.bits(), values["codes"]))
+    section = image[begin : begin + values["code_size"]]
+    if values["encoding"] & 2:
+        count = values["codes"] + values["rows"]
+        words = unpack(read_frame(section, 2 * count, begin), 16, count)
+        codes = iter([word for word in words if word < dictionary.slots])
+    else:
+        codes = iter(unpack(section, dictionary.bits(), values["codes"]))
     token_of = dictionary.token_of()
     result = []
     for row in rows:
@@ -123,7 +169,8 @@ def read_content(image):
     trailer = TRAILER.read(image, len(image) - TRAILER.size)
     blocks, dictionaries, first_row = [], [], 0
     at = round_up(FILE_HEADER.size, header["alignment"])
-    while at < trailer["footer_offset"]:
+    footer = FOOTER.read(image, trailer["footer_offset"])
+    while at < trailer["footer_offset"] - footer["extra_bytes"]:
         if integer(image, at, 4) == CHUNK_KIND:
             values = CHUNK.read(image, at)
             rows = column.rows[first_row : first_row + values["rows"]]
@@ -135,10 +182,18 @@ def read_content(image):
                 rows = _read_codes(image, at, values, rows, dictionary)
                 blocks.append(Chunk(dictionary, rows, values["batch_codes"]))
                 blocks[-1].group = values["group_batches"]
+            blocks[-1].cold = values["encoding"] & 2 == 2
         else:
             values = DICTIONARY.read(image, at)
             dictionaries.append(_read_dictionary(image, at))
             blocks.append(dictionaries[-1])
         at += values["block_size"]
-    final = FOOTER.read(image, trailer["footer_offset"])["final_separator"]
-    return Content(header["alignment"], header["framing"], header["separator"], final, blocks)
+    content = Content(
+        header["alignment"], header["framing"], header["separator"], footer["final_separator"], blocks
+    )
+    about = content.about
+    about.minor, about.is_text, about.name = header["minor"], footer["type"], column.name
+    about.pairs, about.width = column.pairs or None, column.bound_width
+    if footer["extra_bytes"]:
+        about.extra = [footer["extra_bytes"] // header["alignment"]]
+    return content

@@ -194,7 +194,69 @@ def change_framing(rng, content):
     setattr(content, name, rng.choice((1 - min(1, getattr(content, name)), odd_value(rng, getattr(content, name), 1))))
 
 
+def describe_truly(rng, content):
+    """A name, pairs, bounds and a later version, as a writer could have made them."""
+    about = content.about
+    about.name = rng.choice((None, b"l_comment", "Größe".encode()))
+    about.pairs = rng.choice((None, [], [(b"a", b"\0"), (b"unit", b"EUR")]))
+    about.width = rng.choice((0, 8, 16, 32, 64))
+    about.minor = rng.choice((0, 0, 0, 3))
+    about.extra = [2] if about.minor and rng.random() < 0.5 else []
+
+
+def describe(rng, content):
+    """A name, pairs, bounds, the type, or what a later version may add."""
+    about = content.about
+    what = rng.randrange(7)
+    words = (b"name", "Straße".encode(), b"x" * 1024, b"x" * 1025, b"", b"a\0b", b"\xff")
+    if what == 0:
+        about.name = rng.choice(words + words[:1] * 4)
+    elif what == 1:
+        keys = sorted(rng.sample([b"a", b"aa", b"b", "ß".encode(), b"k" * 256], rng.randint(0, 5)))
+        about.pairs = [(key, random_bytes(rng, rng.choice((0, 1, 300)))) for key in keys]
+        if rng.random() < 0.2:
+            about.pairs.insert(rng.randint(0, len(keys)), (rng.choice(words + (b"a", b"zz")), b""))
+    elif what in (2, 3):
+        about.width = rng.choice((8, 16, 32, 64))
+    elif what == 4:
+        about.is_text ^= 1
+    else:
+        about.minor = rng.choice((1, 7, 65535))
+        about.unknown = [(rng.randint(4, 40), 0, random_bytes(rng, 9))] if rng.random() < 0.5 else []
+        about.extra = rng.choice(([], [1], [3, 1]))
+
+
+def make_cold(rng, content):
+    """Some blocks become cold, or warm, with the chunk's groups as a writer takes them or not."""
+    if not content.blocks:
+        return False
+    for block in rng.sample(content.blocks, rng.randint(1, len(content.blocks))):
+        block.cold = not block.cold
+        if isinstance(block, Chunk) and rng.random() < 0.9:
+            block.group = None
+
+
+def change_word(rng, content):
+    """A word of a cold chunk becomes another: a code, an end of a row, or neither."""
+    chunk = _pick(rng, [chunk for chunk in content.chunks() if chunk.cold and chunk.dictionary and chunk.rows])
+    if not chunk:
+        return False
+    count = sum(len(row.items) + 1 for row in chunk.rows)
+    end = chunk.dictionary.slots
+    places = rng.choice(([rng.randrange(count)], [count - 1], rng.sample(range(count), min(2, count))))
+    for place in places:
+        chunk.words[place] = rng.choice((end, end + 1, end + 2, end - 1, 0, 65535, rng.randrange(end)))
+
+
 CHANGES = [
+    make_cold,
+    make_cold,
+    change_word,
+    change_word,
+    change_word,
+    describe,
+    describe,
+    describe,
     change_code,
     change_code,
     change_stored_bytes,

@@ -7,6 +7,8 @@ a token counts with the length that section 2 of docs/format.md gives it.
 from itertools import accumulate
 
 from decoder.headers import (
+    BOUNDS_ENTRY,
+    BOUNDS_HEADER,
     CHUNK,
     CHUNK_KIND,
     COUNTS,
@@ -17,11 +19,14 @@ from decoder.headers import (
     LENGTH_BLOCK,
     MOST_BYTES,
     NO_DICTIONARY,
+    PAIR,
+    PAIRS_HEADER,
     RUN,
 )
 from decoder.wire import round_up
 from mutator.assemble import Part, Parts
 from mutator.content import Dictionary
+from mutator.frames import packed_frame, raw_frame
 
 
 def pack_bits(numbers, width):
@@ -40,6 +45,13 @@ def _padded(data, step):
     return data + bytes(round_up(len(data), step) - len(data))
 
 
+def _framed(data, is_cold):
+    """The frame of a cold section. Half of them are as zstd makes them."""
+    if not is_cold:
+        return data
+    return packed_frame(data) if len(data) % 2 or len(data) % 4 == 0 else raw_frame(data)
+
+
 def _dictionary_part(dictionary):
     runs = bytearray()
     for first, tokens in dictionary.runs:
@@ -55,13 +67,15 @@ def _dictionary_part(dictionary):
         "longest": dictionary.longest,
         "order": dictionary.order,
         "shift": dictionary.shift,
+        "cold": int(dictionary.cold),
+        "warm_size": len(runs + tokens) if dictionary.cold else 0,
         "slots": dictionary.slots,
         "tokens": sum(len(tokens) for _, tokens in dictionary.runs),
         "hot_slots": dictionary.hot,
         "runs": len(dictionary.runs),
         "seed": dictionary.seed,
     }
-    return Part(DICTIONARY, values, {"token": runs + tokens})
+    return Part(DICTIONARY, values, {"token": _framed(runs + tokens, dictionary.cold)})
 
 
 def _length_of_code(dictionary):
@@ -116,6 +130,17 @@ def _counts(lengths):
     return {f"count_{i}": sum(LEAST_BYTES[i] <= n <= MOST_BYTES[i] for n in lengths) for i in COUNTS}
 
 
+def _words(chunk, rows):
+    """The words of a coded and cold chunk, given the codes of each row."""
+    words, end = [], chunk.dictionary.slots
+    for row, codes in zip(chunk.rows, rows):
+        words += codes + [end if row.valid else end + 1]
+    for place, word in chunk.words.items():
+        if place < len(words):
+            words[place] = word
+    return b"".join((word & 0xFFFF).to_bytes(2, "little") for word in words)
+
+
 def _coded_values(chunk, number):
     """Values and sections of a coded chunk, and the lengths of its rows."""
     length_of = _length_of_code(chunk.dictionary)
@@ -125,32 +150,39 @@ def _coded_values(chunk, number):
     starts = list(accumulate(lengths, initial=0))
     most = min(4096, 65536 // max(1, chunk.dictionary.longest))
     group = chunk.group or 1 << max(1, most // max(1, chunk.batch)).bit_length() - 1
-    batches = range(0, len(codes), chunk.batch)
-    largest = max((starts[min(k + chunk.batch, len(codes))] - starts[k] for k in batches), default=0)
+    largest = []
+    for step in (chunk.batch, 2 * chunk.batch, 4 * chunk.batch):
+        firsts = range(0, len(codes), step)
+        largest.append(max((starts[min(k + step, len(codes))] - starts[k] for k in firsts), default=0))
     values = {
-        "encoding": 1,
+        "encoding": 3 if chunk.cold else 1,
         "dictionary": number,
         "codes": len(codes),
         "batch_codes": chunk.batch,
         "group_batches": group,
-        "largest_batch": largest,
+        **dict(zip(("largest_batch", "largest_pair", "largest_four"), largest)),
         **_counts(lengths),
     }
-    sections = {
-        "code": _padded(pack_bits(codes, chunk.dictionary.bits()), 16),
-        "sidecar": _sidecar(chunk, starts, len(codes), group),
-    }
+    if chunk.cold:
+        sections = {"code": _framed(_words(chunk, rows), True), "sidecar": bytearray()}
+    else:
+        sections = {
+            "code": _padded(pack_bits(codes, chunk.dictionary.bits()), 16),
+            "sidecar": _sidecar(chunk, starts, len(codes), group),
+        }
     return values, sections, [sum(length_of[code] for code in row) for row in rows]
 
 
 def _stored_values(chunk):
-    zeros = ("encoding", "codes", "batch_codes", "group_batches", "largest_batch")
+    zeros = ("codes", "batch_codes", "group_batches", "largest_batch", "largest_pair", "largest_four")
     values = {
         **dict.fromkeys(zeros, 0),
+        "encoding": 2 if chunk.cold else 0,
         "dictionary": NO_DICTIONARY,
         **_counts([]),
     }
-    sections = {"code": bytearray(b"".join(row.items for row in chunk.rows)), "sidecar": bytearray()}
+    text = bytearray(b"".join(row.items for row in chunk.rows))
+    sections = {"code": _framed(text, chunk.cold), "sidecar": bytearray()}
     return values, sections, [len(row.items) for row in chunk.rows]
 
 
@@ -159,6 +191,8 @@ def _chunk_part(chunk, number):
     nulls = sum(not row.valid for row in chunk.rows)
     sections["lengths"] = _lengths_section(chunk, _row_lengths(chunk, lengths))
     sections["validity"] = pack_bits([int(row.valid) for row in chunk.rows], 1) if nulls else bytearray()
+    if chunk.cold and chunk.dictionary:
+        sections["lengths"], sections["validity"] = bytearray(), bytearray()
     values |= {
         "kind": CHUNK_KIND,
         "header_size": CHUNK.size,
@@ -169,6 +203,52 @@ def _chunk_part(chunk, number):
         "decoded": sum(lengths),
     }
     return Part(CHUNK, values, sections)
+
+
+def _rows_of(chunk):
+    """The bytes of each row, None for null, with the ends that the chunk's lengths will give them."""
+    if chunk.dictionary:
+        token_of, length_of = chunk.dictionary.token_of(), _length_of_code(chunk.dictionary)
+
+        def token(code):
+            code %= len(length_of)
+            return token_of.get(code, bytes(length_of[code]))[: length_of[code]]
+
+        pieces = [b"".join(token(code) for code in row.items) for row in chunk.rows]
+    else:
+        pieces = [bytes(row.items) for row in chunk.rows]
+    text, at, rows = b"".join(pieces), 0, []
+    for row, length in zip(chunk.rows, _row_lengths(chunk, [len(piece) for piece in pieces])):
+        rows.append(text[at : at + length] if row.valid else None)
+        at += length
+    return rows
+
+
+def _bounds_entry(rows, width):
+    valid = [row for row in rows if row is not None]
+    if not valid:
+        return bytes(BOUNDS_ENTRY.size + 2 * width)
+    smallest, largest = min(valid), max(valid)
+    flags = 1 | 2 * (len(smallest) > width) | 4 * (len(largest) > width)
+    head = {"flags": flags, "smallest_size": min(width, len(smallest)), "largest_size": min(width, len(largest))}
+    padded = [(row[:width] + bytes(width))[:width] for row in (smallest, largest)]
+    return bytes(BOUNDS_ENTRY.pack(head)) + b"".join(padded)
+
+
+def _footer_parts(content):
+    """[kind, flags, bytes] of each part of the footer."""
+    about, parts = content.about, []
+    if about.name is not None:
+        parts.append([1, 0, about.name])
+    if about.pairs is not None:
+        data = bytes(PAIRS_HEADER.pack({"count": len(about.pairs)}))
+        for key, value in about.pairs:
+            data += bytes(PAIR.pack({"key_size": len(key), "value_size": len(value)})) + key + value
+        parts.append([2, 0, data])
+    if about.width:
+        entries = [_bounds_entry(_rows_of(chunk), about.width) for chunk in content.chunks()]
+        parts.append([3, 0, bytes(BOUNDS_HEADER.pack({"width": about.width})) + b"".join(entries)])
+    return parts + [list(part) for part in about.unknown]
 
 
 def derive(content):
@@ -183,10 +263,15 @@ def derive(content):
     header = {
         "magic": FILE_MAGIC,
         "major": 1,
-        "minor": 0,
+        "minor": content.about.minor,
+        "features": int(content.is_cold()),
         "alignment": content.alignment,
         "framing": content.framing,
         "separator": content.separator,
         "hash": 0,
     }
-    return Parts(header, blocks, content.final_separator)
+    parts = Parts(header, blocks, content.final_separator)
+    parts.footer["type"] = content.about.is_text
+    parts.footer_parts = _footer_parts(content)
+    parts.extra = list(content.about.extra)
+    return parts

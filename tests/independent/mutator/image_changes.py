@@ -4,8 +4,9 @@ SEALED changes keep the size, so that everything stays where the Image says and 
 BLUNT changes take and give plain bytes.
 """
 
-from decoder.headers import CHUNK_ENTRY, DICTIONARY_ENTRY, FILE_HEADER, FOOTER, TRAILER
+from decoder.headers import CHUNK_ENTRY, DICTIONARY_ENTRY, FILE_HEADER, FOOTER, PART_ENTRY, TRAILER
 from decoder.wire import integer
+from mutator.assemble import EXTRA_HEADER
 from mutator.numbers import odd_value
 
 
@@ -18,6 +19,7 @@ def _headers(image):
     found += [(at, part.layout) for at, part in image.blocks]
     found += [(entries + DICTIONARY_ENTRY.size * i, DICTIONARY_ENTRY) for i in range(dictionaries)]
     chunks = len(image.blocks) - dictionaries
+    found += [(image.part_entries + PART_ENTRY.size * i, PART_ENTRY) for i in range(image.parts)]
     return found + [(chunk_entries + CHUNK_ENTRY.size * i, CHUNK_ENTRY) for i in range(chunks)]
 
 
@@ -55,6 +57,8 @@ def spoil_hash(rng, image):
     for at, part in image.blocks:
         hashes += [at + part.layout.fields[f"{name}_hash"][0] for name in part.sections]
         hashes.append(at + part.layout.size - 8)
+    hashes += [image.part_entries + PART_ENTRY.size * i + 24 for i in range(image.parts)]
+    hashes += [at + EXTRA_HEADER - 8 for at in image.extra]
     image.wrong_hashes.add(rng.choice(hashes))
 
 
@@ -63,14 +67,24 @@ def exchange_entries(rng, image):
     chunks = sum(part.is_chunk() for _, part in image.blocks)
     if chunks < 2:
         return False
-    begin = image.trailer - CHUNK_ENTRY.size * chunks
+    begin = image.part_entries - CHUNK_ENTRY.size * chunks
     first, second = (begin + CHUNK_ENTRY.size * i for i in rng.sample(range(chunks), 2))
     offset, size = rng.choice(((0, CHUNK_ENTRY.size), *CHUNK_ENTRY.fields.values()))
     first, second = slice(first + offset, first + offset + size), slice(second + offset, second + offset + size)
     image.data[first], image.data[second] = image.data[second], image.data[first]
 
 
+def change_parts_byte(rng, image):
+    """A byte of the footer's parts or of what is before them: names, keys, bounds, gaps."""
+    begin = image.part_entries + PART_ENTRY.size * image.parts
+    if begin >= image.trailer:
+        return False
+    image.data[rng.randrange(begin, image.trailer)] = rng.choice((0, 1, 65, 128, 195, 255, rng.randrange(256)))
+
+
 SEALED = [
+    change_parts_byte,
+    change_parts_byte,
     change_header_field,
     change_header_field,
     change_header_field,

@@ -10,6 +10,8 @@ from mutator.synthesize import synthesize
 # Of 100 mutants so many are changed at this level at last; the levels above may add changes.
 LEVELS = [("content", 50), ("parts", 20), ("sealed", 17), ("blunt", 10), ("unchanged", 3)]
 SYNTHETIC_SHARE = 0.4
+DESCRIBED_SHARE = 0.5
+COLD_SHARE = 0.3
 
 
 class Mutant:
@@ -38,6 +40,10 @@ def mutate(seed, number, bases):
     else:
         name, base = rng.choice(bases)
         history, content = [name], base.copy()
+    if rng.random() < COLD_SHARE:
+        content_changes.make_cold(rng, content)
+    if rng.random() < DESCRIBED_SHARE:
+        content_changes.describe_truly(rng, content)
     on_content = rng.choice((1, 1, 2, 3)) if level == "content" else rng.choice((0, 0, 0, 1))
     for _ in range(on_content if level != "unchanged" else 0):
         source = rng.choice((content_changes, content_changes, dictionary_changes))

@@ -3,8 +3,12 @@
 Each change takes a random generator and Parts, and returns False where there is nothing to change.
 """
 
+import ctypes
+
+from decoder.frame import ZSTD
 from decoder.headers import LENGTH_BLOCK, RUN
 from decoder.wire import integer
+from mutator.frames import ODD_FRAMES
 from mutator.numbers import odd_value, random_bytes
 
 
@@ -25,7 +29,7 @@ def change_field(rng, parts):
 
 def change_file_field(rng, parts):
     """A field of the file header."""
-    name, size = rng.choice((("magic", 8), ("major", 2), ("minor", 2), ("framing", 1), ("separator", 1)))
+    name, size = rng.choice((("magic", 8), ("major", 2), ("minor", 2), ("framing", 1), ("separator", 1), ("features", 4)))
     parts.header[name] = odd_value(rng, parts.header[name], size)
 
 
@@ -153,7 +157,60 @@ def list_block(rng, parts):
     parts.listed[rng.randrange(len(parts.blocks))] = rng.choice((0, 2))
 
 
+def change_footer_part(rng, parts):
+    """A part of the footer has other bytes, another size, kind or flag, or another place."""
+    if not parts.footer_parts:
+        return False
+    part = rng.choice(parts.footer_parts)
+    data = bytearray(part[2])
+    what = rng.randrange(6)
+    if what == 0:
+        part[0] = odd_value(rng, part[0], 4)
+    elif what == 1:
+        part[1] = odd_value(rng, part[1], 4)
+    elif what == 2:
+        rng.shuffle(parts.footer_parts)
+    elif what == 3:
+        part[2] = bytes(data[: -rng.choice((1, 8, 24))] if rng.random() < 0.5 else data + random_bytes(rng, 8))
+    else:
+        at = rng.randrange(len(data))
+        size = min(len(data) - at, rng.choice((1, 1, 4)))
+        data[at : at + size] = odd_value(rng, integer(data, at, size), size).to_bytes(size, "little")
+        part[2] = bytes(data)
+
+
+def add_footer_part(rng, parts):
+    """A part that nobody knows, which may be required; or one too many."""
+    kind = rng.choice((4, 5, 1000, 1 << 31))
+    flags = rng.choice((0, 0, 0, 1))
+    parts.footer_parts.append([kind, flags, random_bytes(rng, rng.choice((1, 7, 8, 100)))])
+    if rng.random() < 0.1:
+        parts.footer_parts += [[kind + 1 + i, 0, b"x"] for i in range(63)]
+
+
+def reframe(rng, parts):
+    """The frame of a cold block is another one, perhaps with a fault."""
+    cold = [part for part in parts.blocks if (part.values["encoding"] & 2 if part.is_chunk() else part.values["cold"])]
+    if not cold:
+        return False
+    part = rng.choice(cold)
+    name = "code" if part.is_chunk() else "token"
+    frame = bytes(part.sections[name])
+    room = ctypes.create_string_buffer(1 << 20)
+    size = ZSTD.ZSTD_decompress(room, len(room), frame, len(frame))
+    if size <= len(room):
+        part.sections[name] = bytearray(rng.choice(ODD_FRAMES)(rng, room.raw[:size]))
+
+
 CHANGES = [
+    reframe,
+    reframe,
+    reframe,
+    reframe,
+    change_footer_part,
+    change_footer_part,
+    change_footer_part,
+    add_footer_part,
     change_field,
     change_field,
     change_field,

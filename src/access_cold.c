@@ -1,0 +1,195 @@
+/* access_cold.c - decoding ranges of columns that may have cold chunks. In: a range. Out: bytes,
+ * offsets and validity in the caller's memory. The trick: a cold chunk is unpacked as a whole, so
+ * threads take whole chunks, and each is unpacked once. A chunk of which all rows are wanted is not
+ * kept, as nobody comes back for it soon; one that the range cuts is. Refuses what access.c refuses,
+ * and frames that hold anything else than the headers say. */
+#include "access.h"
+
+#include "pack.h"
+#include "threads.h"
+
+typedef struct cold_job {
+    fp_range_job *range;
+    uint64_t first_chunk;
+} cold_job;
+
+/* Rows of one chunk that are wanted. */
+typedef struct slice {
+    uint64_t row, rows; /* within the chunk */
+    uint64_t index;     /* of the first in the destination */
+} slice;
+
+/* ORs bits into a bitmap that is 0 there. Bytes at the ends are shared with tasks for the chunks before
+ * and after. */
+static void put_validity(const fp_chunk_view *view, const slice *wanted, uint8_t *bitmap) {
+    for (uint64_t done = 0; done < wanted->rows;) {
+        uint64_t at = wanted->index + done, take = 8 - at % 8;
+        if (take > wanted->rows - done) take = wanted->rows - done;
+        uint8_t bits = 0;
+        fp_chunk_validity(view, wanted->row + done, take, &bits, at % 8);
+        if (take == 8)
+            bitmap[at / 8] = bits;
+        else
+            __atomic_fetch_or(&bitmap[at / 8], bits, __ATOMIC_RELAXED);
+        done += take;
+    }
+}
+
+static fastpair_status decode_slice(fp_range_job *job, const fp_chunk_view *view,
+                                    const slice *wanted, fastpair_error *error) {
+    const fastpair_destination *destination = job->destination;
+    uint64_t base = job->column->starts.byte[view->number], from = 0, to = 0;
+    fastpair_status status = fp_chunk_row_start(view, wanted->row, &from, error);
+    if (!status) status = fp_chunk_row_start(view, wanted->row + wanted->rows, &to, error);
+    /* The range was measured by the same numbers, unless others change the image meanwhile. */
+    if (!status && (from > to || base + from < job->begin || base + to > job->end))
+        status = fp_chunk_fault(view, FP_SECTION_LENGTHS, 0, "row starts decrease", error);
+    if (status) return status;
+    fp_batch_cache cache;
+    fp_batch_cache_empty(&cache);
+    status = fp_chunk_decode_bytes(view, from, to, destination->bytes + (base + from - job->begin),
+                                   &cache, error);
+    if (!status && destination->offset_bits)
+        status = fp_decode_offsets(job, view, wanted->row, wanted->rows, wanted->index, error);
+    if (status) return status;
+    if (destination->validity) put_validity(view, wanted, destination->validity);
+    uint64_t nulls = fp_chunk_validity(view, wanted->row, wanted->rows, NULL, 0);
+    atomic_fetch_add_explicit(&job->nulls, nulls, memory_order_relaxed);
+    return FASTPAIR_OK;
+}
+
+/* ---------------------------------------------------------------- all rows of a cold chunk */
+
+/* Rows whose offsets are computed together. */
+#define PIECE_ROWS 512u
+
+/* Nulls of all rows, from the words. */
+static fastpair_status put_word_validity(const fp_range_job *job, const fp_chunk_view *cold,
+                                         const uint16_t *words, const slice *wanted,
+                                         fastpair_error *error) {
+    const fp_chunk *chunk = cold->chunk;
+    uint8_t *bitmap = job->destination->validity;
+    const fastpair_allocator *allocator = &job->column->settings.allocator;
+    if (!bitmap && !chunk->has_validity) return FASTPAIR_OK;
+    uint64_t bytes = (chunk->rows + 7) / 8, skip = wanted->index % 8;
+    uint8_t *bits = fp_allocate_zero(allocator, bytes + 1, 1);
+    if (!bits) return fp_fail_memory(error, bytes + 1);
+    fastpair_status status = FASTPAIR_OK;
+    if (!fp_cold_validity(chunk, words, cold->dictionary->dict.code_slots, bits, skip))
+        status = fp_chunk_fault(cold, FP_SECTION_CODES, 0,
+                                "the frame holds other nulls than the header says", error);
+    uint64_t end = (skip + chunk->rows + 7) / 8;
+    for (uint64_t i = 0; i < end && bitmap && !status; i++) {
+        uint8_t *to = &bitmap[wanted->index / 8 + i];
+        if (i == 0 || i + 1 == end) /* shared with the tasks for the chunks before and after */
+            __atomic_fetch_or(to, bits[i], __ATOMIC_RELAXED);
+        else
+            *to = bits[i];
+    }
+    fp_release(allocator, bits);
+    return status;
+}
+
+/* Offsets of all rows, from the words. */
+static void put_word_offsets(const fp_range_job *job, const fp_chunk_view *cold,
+                             const uint8_t *lengths, const uint16_t *words, uint64_t index) {
+    const uint32_t slots = cold->dictionary->dict.code_slots;
+    const uint64_t base = job->begin - job->column->starts.byte[cold->number];
+    for (uint64_t done = 0, position = 0; done < cold->chunk->rows;) {
+        uint64_t starts[PIECE_ROWS + 1], left = cold->chunk->rows - done;
+        uint32_t rows = left < PIECE_ROWS ? (uint32_t)left : PIECE_ROWS;
+        starts[0] = position;
+        /* No branch depends on whether a row ends here: rows are too short to guess that. */
+        for (uint32_t row = 0; row < rows;) {
+            uint16_t word = *words++;
+            position += lengths[word];
+            row += word >= slots;
+            starts[row + (word < slots)] = position;
+        }
+        fp_put_offsets(job->destination, index + done, starts, rows, base);
+        done += rows;
+    }
+}
+
+/* Decodes a chunk without making it warm: words are codes, and ends of rows tokens of no bytes. */
+static fastpair_status decode_words(fp_range_job *job, const fp_chunk_view *cold, uint16_t *words,
+                                    uint64_t words_bytes, const slice *wanted,
+                                    fastpair_error *error) {
+    const fastpair_destination *destination = job->destination;
+    const fp_chunk *chunk = cold->chunk;
+    const fp_decoder *decoder;
+    const uint8_t *lengths;
+    fastpair_status status =
+        fp_cold_read_words(cold, words, &job->column->settings.allocator, error);
+    if (!status) status = fp_column_dict_word_decoder(cold->dictionary, &decoder, error);
+    if (!status) status = fp_column_dict_lengths(cold->dictionary, &lengths, error);
+    if (status) return status;
+    fp_code_range range = {(const uint8_t *)words,     words_bytes, 0,
+                           chunk->codes + chunk->rows, cold->bulk,  fp_chunk_rarely_above(chunk)};
+    uint64_t at = job->column->starts.byte[cold->number] - job->begin;
+    if (fp_decode_codes(decoder, &range, destination->bytes + at, chunk->decoded_bytes) !=
+        chunk->decoded_bytes)
+        return fp_chunk_fault(cold, FP_SECTION_CODES, 0,
+                              "words have no token or do not decode to the size the header gives",
+                              error);
+    if (destination->offset_bits) put_word_offsets(job, cold, lengths, words, wanted->index);
+    atomic_fetch_add_explicit(&job->nulls, chunk->nulls, memory_order_relaxed);
+    return put_word_validity(job, cold, words, wanted, error);
+}
+
+static fastpair_status decode_whole(fp_range_job *job, const fp_chunk_view *cold,
+                                    const slice *wanted, fastpair_error *error) {
+    const fastpair_allocator *allocator = &job->column->settings.allocator;
+    const fp_chunk *chunk = cold->chunk;
+    if (!chunk->coded) {
+        fp_warm warm;
+        fastpair_status status = fp_warm_open(cold, allocator, &warm, error);
+        if (status) return status;
+        fp_chunk_view view = fp_warm_view(&warm, cold);
+        status = decode_slice(job, &view, wanted, error);
+        fp_warm_close(&warm, allocator);
+        return status;
+    }
+    fastpair_status status = fp_cold_look(cold, error);
+    if (status) return status;
+    /* Loops read whole units of 16 bytes. */
+    uint64_t bytes = fp_packed_size(chunk->codes + chunk->rows, 16);
+    uint16_t *words = fp_allocate(allocator, bytes, 1);
+    if (!words) return fp_fail_memory(error, bytes);
+    memset((uint8_t *)words + bytes - 16, 0, 16);
+    status = decode_words(job, cold, words, bytes, wanted, error);
+    fp_release(allocator, words);
+    return status;
+}
+
+static fastpair_status decode_chunk(void *context, uint64_t i, fastpair_error *error) {
+    const cold_job *cold = context;
+    fp_range_job *job = cold->range;
+    const fastpair_column *column = job->column;
+    uint64_t number = cold->first_chunk + i, first = column->starts.row[number],
+             end = column->starts.row[number + 1];
+    uint64_t from = first > job->first ? first : job->first;
+    uint64_t to = end < job->first + job->count ? end : job->first + job->count;
+    slice wanted = {from - first, to - from, from - job->first};
+    fp_chunk room;
+    fp_chunk_view view;
+    fp_held_warm *held;
+    fastpair_status status = fp_column_pass_chunk(column, number, &room, &view, error);
+    if (status) return status;
+    view.bulk = job->bulk;
+    if (view.chunk->cold && wanted.rows == view.chunk->rows)
+        return decode_whole(job, &view, &wanted, error);
+    status = fp_column_hold_warm(column, &view, &held, error);
+    if (!status) status = decode_slice(job, &view, &wanted, error);
+    fp_column_drop_warm(column, held);
+    return status;
+}
+
+fastpair_status fp_decode_cold_range(fp_range_job *job, uint32_t threads, fastpair_error *error) {
+    if (!job->count) return FASTPAIR_OK;
+    cold_job cold = {job, fp_column_find_chunk(job->column, job->first)};
+    uint64_t last = fp_column_find_chunk(job->column, job->first + job->count - 1);
+    if (job->destination->validity)
+        memset(job->destination->validity, 0, (size_t)((job->count + 7) / 8));
+    return fp_run_tasks(threads, last - cold.first_chunk + 1, decode_chunk, &cold, error);
+}

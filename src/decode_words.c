@@ -1,0 +1,40 @@
+/* decode_words.c - decoding the words of cold chunks. In: a dictionary. Out: a decoder whose codes are
+ * words of 16 bits. The trick: the end of a row is a token without bytes, so loops that know nothing of
+ * rows decode words as they are. Tables have entries for the slots and the two ends only, since words
+ * are looked at before they are decoded. Refuses nothing but a lack of memory. */
+#include "decode_private.h"
+
+#define CACHE_LINE 64u
+
+/* Slots without a token are bad, as in cold chunks no word may be one. */
+static void fill_places(const fp_dict *dict, uint32_t cell_bytes, uint32_t *places) {
+    uint32_t begin = 0, end = dict->code_slots;
+    for (uint32_t code = 0; code < end; code++) places[code] = FP_BAD_LONG(cell_bytes);
+    for (uint32_t r = 0; r < dict->run_count; r++)
+        for (uint32_t i = 0; i < dict->runs[r].count; i++, begin += dict->runs[r].length)
+            places[dict->runs[r].first_code + i] = begin << FP_PLACE_SHIFT | dict->runs[r].length;
+    places[end] = places[end + 1] = 0;
+}
+
+fastpair_status fp_decoder_open_words(const fp_dict *dict, fastpair_cpu_level level,
+                                      const fastpair_allocator *allocator, fp_decoder **decoder,
+                                      fastpair_error *error) {
+    uint32_t cell_bytes = fp_dict_longest(dict) <= 32 ? 32 : 64;
+    uint64_t places_size = sizeof(uint32_t) * (dict->code_slots + 2ull);
+    uint64_t size = sizeof(fp_decoder) + CACHE_LINE + places_size + dict->bytes_size + FP_MAX_TOKEN;
+    fp_decoder *made = *decoder = fp_allocate(allocator, size, 1);
+    if (!made) return fp_fail_memory(error, size);
+    uint8_t *space = (uint8_t *)(made + 1);
+    uint32_t *places = (uint32_t *)(space + -(uintptr_t)space % CACHE_LINE);
+    uint8_t *tokens = (uint8_t *)places + places_size;
+    fill_places(dict, cell_bytes, places);
+    memcpy(tokens, dict->bytes, (size_t)dict->bytes_size);
+    memset(tokens + dict->bytes_size, 0, FP_MAX_TOKEN);
+    *made = (fp_decoder){.cells = tokens,
+                         .places = places,
+                         .code_bits = 16,
+                         .code_slots = dict->code_slots + 2,
+                         .cell_bytes = cell_bytes};
+    fp_decoder_choose_long_loops(made, level);
+    return FASTPAIR_OK;
+}

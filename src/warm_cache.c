@@ -1,0 +1,100 @@
+/* warm_cache.c - warm chunks that are kept. In: views of cold chunks. Out: views of warm ones. The
+ * trick: a chunk is unpacked without the lock, so threads wait for nobody. Of two that unpack the same
+ * chunk, one keeps it, and the other closes its own after use. Refuses what fp_warm_open refuses. */
+#include "warm_cache.h"
+
+fastpair_status fp_warm_cache_open(fastpair_column *column, fastpair_error *error) {
+    fp_warm_cache *cache = fp_allocate_zero(&column->settings.allocator, 1, sizeof *cache);
+    if (!cache || pthread_mutex_init(&cache->lock, NULL)) {
+        fp_release(&column->settings.allocator, cache);
+        return fp_fail_memory(error, sizeof *cache);
+    }
+    column->warm = cache;
+    return FASTPAIR_OK;
+}
+
+static void close_held(const fastpair_column *column, fp_held_warm *held) {
+    fp_warm_close(&held->warm, &column->settings.allocator);
+    fp_release(&column->settings.allocator, held);
+}
+
+void fp_warm_cache_close(fastpair_column *column) {
+    fp_warm_cache *cache = column->warm;
+    if (!cache) return;
+    for (uint32_t i = 0; i < FP_WARM_KEPT; i++)
+        if (cache->kept[i]) close_held(column, cache->kept[i]);
+    pthread_mutex_destroy(&cache->lock);
+    fp_release(&column->settings.allocator, cache);
+    column->warm = NULL;
+}
+
+/* The chunk, if it is kept, with one more user. */
+static fp_held_warm *find(fp_warm_cache *cache, uint64_t number) {
+    fp_held_warm *found = NULL;
+    pthread_mutex_lock(&cache->lock);
+    for (uint32_t i = 0; i < FP_WARM_KEPT && !found; i++)
+        if (cache->kept[i] && cache->kept[i]->number == number) found = cache->kept[i];
+    if (found) {
+        found->users++;
+        found->last_used = ++cache->clock;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return found;
+}
+
+/* Keeps a chunk in the place of the one that was used longest ago and that nobody uses now. Returns
+ * what had been there. */
+static fp_held_warm *keep(fp_warm_cache *cache, fp_held_warm *held) {
+    fp_held_warm **place = NULL, *evicted = NULL;
+    pthread_mutex_lock(&cache->lock);
+    held->last_used = ++cache->clock;
+    for (uint32_t i = 0; i < FP_WARM_KEPT; i++) {
+        fp_held_warm **other = &cache->kept[i];
+        if (*other && (*other)->number == held->number) { /* another thread was first */
+            place = NULL;
+            break;
+        }
+        if (*other && (*other)->users) continue;
+        if (!place || (*place && (!*other || (*other)->last_used < (*place)->last_used)))
+            place = other;
+    }
+    if (place) {
+        evicted = *place;
+        *place = held;
+        held->is_kept = 1;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return evicted;
+}
+
+fastpair_status fp_column_hold_warm(const fastpair_column *column, fp_chunk_view *view,
+                                    fp_held_warm **held, fastpair_error *error) {
+    *held = NULL;
+    if (!view->chunk->cold) return FASTPAIR_OK;
+    fp_held_warm *found = find(column->warm, view->number);
+    if (!found) {
+        const fastpair_allocator *allocator = &column->settings.allocator;
+        found = fp_allocate_zero(allocator, 1, sizeof *found);
+        if (!found) return fp_fail_memory(error, sizeof *found);
+        fastpair_status status = fp_warm_open(view, allocator, &found->warm, error);
+        if (status) {
+            fp_release(allocator, found);
+            return status;
+        }
+        found->number = view->number;
+        found->users = 1;
+        fp_held_warm *evicted = keep(column->warm, found);
+        if (evicted) close_held(column, evicted);
+    }
+    *held = found;
+    *view = fp_warm_view(&found->warm, view);
+    return FASTPAIR_OK;
+}
+
+void fp_column_drop_warm(const fastpair_column *column, fp_held_warm *held) {
+    if (!held) return;
+    pthread_mutex_lock(&column->warm->lock);
+    int closes = --held->users == 0 && !held->is_kept;
+    pthread_mutex_unlock(&column->warm->lock);
+    if (closes) close_held(column, held);
+}
