@@ -90,7 +90,7 @@ typedef struct fastpair_compress_options {
     /* 1: the file is to be small at rest, about as small as zstd makes the text or smaller. Chunks
      * and dictionaries become zstd frames where that is smaller (docs/format.md: cold). Reading takes
      * longer, as a chunk is unpacked as a whole, also for one row of it. FASTPAIR_CODEC_AUTO then
-     * takes what is smallest so, whatever the goal. 0: not. */
+     * weighs size and the time to read, whatever the goal. 0: not. */
     int cold;
     /* onpair: 9..16, 0: 16. fsst12: 0 or 12. Else 0. */
     uint32_t code_bits;

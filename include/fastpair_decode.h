@@ -35,8 +35,8 @@ typedef struct fastpair_open_options {
      * alone; at most 1024. They start only where there is work for them, and live as long as the
      * call or the reader. Results do not depend on their number. */
     uint32_t threads;
-    /* Bytes that a reader may allocate; 0 means 384 MiB. What needs more is LIMIT. Columns, whose
-     * memory is bounded by their image, do not look at it. */
+    /* Bytes that a reader may allocate; 0 means 384 MiB. What needs more is LIMIT. Columns do
+     * not look at it: fastpair_column_open says what they take. */
     uint64_t memory_limit;
 } fastpair_open_options;
 
@@ -52,9 +52,13 @@ typedef struct fastpair_column fastpair_column;
  * fastpair_column_validate.
  *
  * Memory is bounded by a small multiple of `size`. Each chunk of which single rows were decoded
- * gets some 350 bytes for its header. No decoding tables are built: each dictionary gets its own,
- * of at most 1.2 MiB, in the first call that decodes or validates with it on a CPU. Such calls may
- * return OUT_OF_MEMORY; a later one may succeed.
+ * gets some 350 bytes for its header. No decoding tables are built: each dictionary gets its own, of
+ * at most 1.2 MiB and twice its tokens, in the first call that decodes or validates with it on a CPU.
+ * Such calls may return OUT_OF_MEMORY; a later one may succeed.
+ *
+ * Cold chunks are unpacked as a whole, each to about what its rows take in memory. The column keeps
+ * the last four of which single rows or parts were asked for. A crafted chunk of some bytes can take
+ * up to some 350 MiB while it is unpacked, in each thread that does so.
  *
  * Statuses: CORRUPT, UNSUPPORTED; LIMIT if the tables of a dictionary and of those before it could
  * pass 64 times the image's bytes up to its end plus 2 MiB. */
@@ -307,7 +311,7 @@ typedef struct fastpair_destination {
 } fastpair_destination;
 
 /* The decoded size of rows first .. first + count, without decoding them. Costs the lookup of two
- * rows. Statuses: CORRUPT. */
+ * rows, and of cold chunks that the range cuts the unpacking. Statuses: CORRUPT. */
 FASTPAIR_API fastpair_status fastpair_column_rows_size(const fastpair_column *column,
                                                        uint64_t first, uint64_t count,
                                                        uint64_t *bytes, fastpair_error *error);
@@ -351,7 +355,8 @@ typedef struct fastpair_convert_options {
     size_t struct_size;
     /* 1: to a cold file, which is small at rest (fastpair_compress_options.cold). 0: to a warm one. */
     int cold;
-    /* How hard frames are squeezed, 1..FASTPAIR_LEVEL_MOST; 0: FASTPAIR_LEVEL_DEFAULT. */
+    /* How hard frames are squeezed, 1..FASTPAIR_LEVEL_MOST; 0: FASTPAIR_LEVEL_DEFAULT. Chunks that
+     * are cold already keep their frames. */
     uint32_t level;
     /* NULL: none. Counts decoded bytes. */
     fastpair_progress progress;

@@ -109,7 +109,8 @@ typedef struct fastpair_gpu_job_options {
      * sidecar, which may then be wrong. */
     int regenerate_positions;
     /* NULL: upload copies what is needed. Else one device address per column: the whole `.fpc`
-     * image, already in device memory, at a multiple of 64 (0: upload this column). */
+     * image, already in device memory, at a multiple of 64 (0: upload this column). Cold chunks
+     * are uploaded all the same. */
     const uint64_t *device_images;
     /* NULL: chosen for the columns and the device. Else a name from fastpair_gpu_kernel_name, for
      * measurements. */
@@ -118,10 +119,11 @@ typedef struct fastpair_gpu_job_options {
 
 /* Plans and lays out a job. The columns must stay open until the upload has finished on its stream.
  * No device is touched. Only headers, dictionaries and, unless positions are regenerated, sidecars
- * are read. `columns` may be NULL when `count` is 0; `options` NULL: all defaults. *job is closed
+ * are read; and cold chunks, which are unpacked by as many threads as their columns have, and stay
+ * in the job's memory until it is closed. `columns` may be NULL when `count` is 0; `options` NULL: all defaults. *job is closed
  * with fastpair_gpu_job_close.
  * INVALID_ARGUMENT: a NULL, an image that is not aligned, or a kernel that is unknown or cannot
- * decode these columns. LIMIT: more than 2^32 - 1 chunks. OUT_OF_MEMORY. */
+ * decode these columns. LIMIT: more than 2^32 - 1 chunks. CORRUPT, UNSUPPORTED. OUT_OF_MEMORY. */
 FASTPAIR_API fastpair_status fastpair_gpu_job_open(fastpair_gpu *gpu,
                                                    const fastpair_column *const *columns,
                                                    uint64_t count,

@@ -62,6 +62,14 @@ fastpair_status fp_cold_look(const fp_chunk_view *cold, fastpair_error *error) {
     return fault ? fp_chunk_fault(cold, FP_SECTION_CODES, 0, fault, error) : FASTPAIR_OK;
 }
 
+/* Whether each word but the ends of rows has a token. */
+static int all_have_tokens(const uint16_t *words, uint64_t count, const uint8_t *lengths,
+                           uint64_t ends) {
+    uint64_t without = 0;
+    for (uint64_t i = 0; i < count; i++) without += !lengths[words[i]];
+    return without == ends;
+}
+
 fastpair_status fp_cold_read_words(const fp_chunk_view *cold, uint16_t *words,
                                    const fastpair_allocator *allocator, fastpair_error *error) {
     const fp_chunk *chunk = cold->chunk;
@@ -74,10 +82,17 @@ fastpair_status fp_cold_read_words(const fp_chunk_view *cold, uint16_t *words,
     if (status) return frame_failure(cold, status, fault, count * sizeof *words, error);
     const uint16_t slots = (uint16_t)dict->code_slots;
     uint64_t ends = count_ends(words, count, slots, (uint16_t)(slots + (chunk->has_validity != 0)));
-    if (ends == chunk->rows && words[count - 1] >= slots) return FASTPAIR_OK;
-    return fp_chunk_fault(cold, FP_SECTION_CODES, 0,
-                          "the frame holds a word that is no code and no end of a row, or other "
-                          "rows than the header says",
+    if (ends != chunk->rows || words[count - 1] < slots)
+        return fp_chunk_fault(
+            cold, FP_SECTION_CODES, 0,
+            "the frame holds a word that is no code and no end of a row, or other "
+            "rows than the header says",
+            error);
+    if (dict->tokens == dict->code_slots) return FASTPAIR_OK;
+    const uint8_t *lengths;
+    status = fp_column_dict_lengths(cold->dictionary, &lengths, error);
+    if (status || all_have_tokens(words, count, lengths, ends)) return status;
+    return fp_chunk_fault(cold, FP_SECTION_CODES, 0, "a word has no token in the dictionary",
                           error);
 }
 

@@ -16,7 +16,7 @@ typedef struct fp_warm {
 } fp_warm;
 
 /* Opens the warm chunk of a cold one. The frame may hold anything: what comes back is a chunk that
- * fp_chunk_validate would pass, but for what the dictionary has to say about single codes, or nothing.
+ * fp_chunk_validate_rows would pass, but for what the dictionary has to say about single codes, or nothing.
  * The frame's checksum is not looked at. Statuses: CORRUPT, UNSUPPORTED, OUT_OF_MEMORY. */
 fastpair_status fp_warm_open(const fp_chunk_view *cold, const fastpair_allocator *allocator,
                              fp_warm *warm, fastpair_error *error);

@@ -15,7 +15,7 @@
 #define LITTLE_GAIN 2u
 
 /* How text itself is written: its letters are what there is to save. */
-static const fp_frame_style text_style = {3, 0};
+static const fp_frame_style text_style = {3, 0, 0};
 
 /* ---------------------------------------------------------------- words */
 
@@ -27,21 +27,26 @@ typedef struct code_walk {
     uint16_t codes[PIECE];
 } code_walk;
 
-static uint16_t next_code(code_walk *walk) {
+/* The next code; 0 if there is none. */
+static int next_code(code_walk *walk, uint16_t *code) {
     if (walk->at == walk->held) {
         const fp_chunk *chunk = walk->input->warm;
         const fp_section *section = &chunk->sections[FP_SECTION_CODES];
         uint64_t left = chunk->codes - walk->next;
+        if (!left) return 0;
         walk->held = left < PIECE ? (uint32_t)left : PIECE;
         walk->at = 0;
         fp_unpack(walk->input->block + section->offset, section->size, walk->input->dict->code_bits,
                   walk->next, walk->held, walk->codes);
         walk->next += walk->held;
     }
-    return walk->codes[walk->at++];
+    *code = walk->codes[walk->at++];
+    return 1;
 }
 
-static void write_words(const fp_cold_input *input, uint16_t *words) {
+/* Writes codes + rows words. 0 if the block is not the valid one that it was: others may change an
+ * image while it is read. */
+static int write_words(const fp_cold_input *input, uint16_t *words) {
     const fp_chunk *warm = input->warm;
     const fp_section *lengths = &warm->sections[FP_SECTION_LENGTHS];
     const uint8_t *bitmap = input->block + warm->sections[FP_SECTION_VALIDITY].offset;
@@ -52,9 +57,11 @@ static void write_words(const fp_cold_input *input, uint16_t *words) {
         uint64_t starts[FP_LENGTH_BLOCK + 1];
         uint32_t rows = fp_lengths_block(input->block + lengths->offset, lengths->size, warm->rows,
                                          first / FP_LENGTH_BLOCK, starts);
+        if (rows > FP_LENGTH_BLOCK) return 0;
         for (uint32_t i = 0; i < rows; i++) {
             while (position < starts[i + 1]) {
-                *words = next_code(&walk);
+                if (!next_code(&walk, words)) return 0;
+                if (*words >= end) return 0;
                 position += input->lengths_of_code[*words++];
             }
             uint64_t row = first + i;
@@ -62,6 +69,7 @@ static void write_words(const fp_cold_input *input, uint16_t *words) {
             *words++ = (uint16_t)(end + is_null);
         }
     }
+    return walk.next == warm->codes && walk.at == walk.held;
 }
 
 /* ---------------------------------------------------------------- blocks */
@@ -80,6 +88,30 @@ static fastpair_status write_frame(fp_cold_writer *writer, const fp_cold_input *
     return status
                ? status
                : fp_frame_write(&writer->frames, style, data, bytes, writer->block.data + at, size);
+}
+
+/* Text has few long repetitions and many short ones, which take long to unpack and save little. Without
+ * them, words of text are read up to a third faster; where they save more than one byte in so many,
+ * they stay (docs/lab/cold.md). */
+#define LONG_MATCH  6
+#define SMALL_SHARE 33u
+
+/* Writes the same frame without short repetitions, and takes it if that costs little. */
+static fastpair_status try_long_matches(fp_cold_writer *writer, const fp_cold_input *input,
+                                        fp_frame_style style, uint64_t bytes, uint64_t *size) {
+    uint64_t other = 0;
+    writer->other.size = 0;
+    fastpair_status status =
+        fp_buffer_reserve(&writer->other, input->allocator, fp_frame_bound(bytes), NULL);
+    style.least_match = LONG_MATCH;
+    if (!status)
+        status = fp_frame_write(&writer->frames, style, writer->words.data, bytes,
+                                writer->other.data, &other);
+    if (status || other > *size + *size / SMALL_SHARE) return status;
+    memcpy(writer->block.data + fp_align(FP_CHUNK_HEADER, input->alignment), writer->other.data,
+           (size_t)other);
+    *size = other;
+    return FASTPAIR_OK;
 }
 
 /* Lays the block out around the frame, of `size` bytes, and finishes it. */
@@ -133,9 +165,11 @@ static fastpair_status build_coded(fp_cold_writer *writer, const fp_cold_input *
     if (status) return status;
     uint16_t *words = (uint16_t *)(void *)writer->words.data;
     uint64_t size;
-    write_words(input, words);
-    status = write_frame(writer, input, fp_frame_style_of(input->level), words,
-                         count * sizeof *words, &size);
+    if (!write_words(input, words)) return FASTPAIR_ERROR_CORRUPT;
+    fp_frame_style style = fp_frame_style_of(input->level);
+    status = write_frame(writer, input, style, words, count * sizeof *words, &size);
+    if (!status && style.plain_literals)
+        status = try_long_matches(writer, input, style, count * sizeof *words, &size);
     if (!status) finish_block(writer, input, size, 1, chunk);
     return status;
 }
@@ -182,5 +216,6 @@ fastpair_status fp_cold_build(fp_cold_writer *writer, const fp_cold_input *input
 void fp_cold_writer_close(fp_cold_writer *writer, const fastpair_allocator *allocator) {
     fp_frame_writer_close(&writer->frames);
     fp_buffer_close(&writer->words, allocator);
+    fp_buffer_close(&writer->other, allocator);
     fp_buffer_close(&writer->block, allocator);
 }

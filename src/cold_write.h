@@ -12,6 +12,7 @@ typedef struct fp_cold_writer {
     fp_frame_writer frames;
     fp_buffer words;
     fp_buffer block; /* the cold block */
+    fp_buffer other; /* a frame beside the one in the block */
 } fp_cold_writer;
 
 typedef struct fp_cold_input {
@@ -26,7 +27,8 @@ typedef struct fp_cold_input {
 } fp_cold_input;
 
 /* Builds the smallest cold block of a warm one, if that is smaller: *chunk is then its header and
- * writer->block the block. Otherwise chunk->cold is 0. Statuses: OUT_OF_MEMORY. */
+ * writer->block the block. Otherwise chunk->cold is 0. Statuses: OUT_OF_MEMORY; CORRUPT if others
+ * change the block meanwhile. */
 fastpair_status fp_cold_build(fp_cold_writer *writer, const fp_cold_input *input, fp_chunk *chunk);
 void fp_cold_writer_close(fp_cold_writer *writer, const fastpair_allocator *allocator);
 

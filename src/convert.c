@@ -67,6 +67,9 @@ static fastpair_status build_cold(const conversion *of, const fp_chunk_view *war
     }
     fp_chunk chunk;
     if (!status) status = fp_cold_build(&result->cold, &input, &chunk);
+    if (status == FASTPAIR_ERROR_CORRUPT)
+        return fp_fail(&result->error, status, FASTPAIR_NO_POSITION,
+                       "the compressed image was changed by others while it was read");
     if (status) return fp_fail_memory(&result->error, warm->chunk->block_bytes);
     if (!chunk.cold) return FASTPAIR_OK;
     fp_buffer old = result->block;

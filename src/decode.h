@@ -15,7 +15,8 @@ fastpair_status fp_decoder_open(const fp_dict *dict, fastpair_cpu_level level,
                                 fastpair_error *error);
 
 /* The same for the words of cold chunks (docs/format.md, section 3.1), which have 16 bits each. The
- * ends of rows decode to nothing. Only for words of at most N + 1: whoever decodes has looked. */
+ * ends of rows decode to nothing. Only for words that have a token, and for N and N + 1: whoever
+ * decodes has looked. */
 fastpair_status fp_decoder_open_words(const fp_dict *dict, fastpair_cpu_level level,
                                       const fastpair_allocator *allocator, fp_decoder **decoder,
                                       fastpair_error *error);

@@ -6,10 +6,11 @@
 
 #define CACHE_LINE 64u
 
-/* Slots without a token are bad, as in cold chunks no word may be one. */
-static void fill_places(const fp_dict *dict, uint32_t cell_bytes, uint32_t *places) {
+/* No word has a slot without a token: whoever decodes has looked. Its length is 0 all the same, as
+ * loops tell bad codes by four tokens of a byte or more, and ends of rows have none. */
+static void fill_places(const fp_dict *dict, uint32_t *places) {
     uint32_t begin = 0, end = dict->code_slots;
-    for (uint32_t code = 0; code < end; code++) places[code] = FP_BAD_LONG(cell_bytes);
+    for (uint32_t code = 0; code < end; code++) places[code] = 0;
     for (uint32_t r = 0; r < dict->run_count; r++)
         for (uint32_t i = 0; i < dict->runs[r].count; i++, begin += dict->runs[r].length)
             places[dict->runs[r].first_code + i] = begin << FP_PLACE_SHIFT | dict->runs[r].length;
@@ -27,7 +28,7 @@ fastpair_status fp_decoder_open_words(const fp_dict *dict, fastpair_cpu_level le
     uint8_t *space = (uint8_t *)(made + 1);
     uint32_t *places = (uint32_t *)(space + -(uintptr_t)space % CACHE_LINE);
     uint8_t *tokens = (uint8_t *)places + places_size;
-    fill_places(dict, cell_bytes, places);
+    fill_places(dict, places);
     memcpy(tokens, dict->bytes, (size_t)dict->bytes_size);
     memset(tokens + dict->bytes_size, 0, FP_MAX_TOKEN);
     *made = (fp_decoder){.cells = tokens,

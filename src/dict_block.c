@@ -50,7 +50,7 @@ void fp_dict_write(const fp_dict *dict, uint32_t alignment, uint8_t *block) {
 }
 
 /* A dictionary is read once, when its file is opened, so its letters are squeezed, too. */
-static const fp_frame_style cold_style = {12, 0};
+static const fp_frame_style cold_style = {12, 0, 0};
 
 fastpair_status fp_dict_make_cold(uint8_t *block, uint32_t alignment, uint64_t *size,
                                   const fastpair_allocator *allocator, fastpair_error *error) {

@@ -21,7 +21,7 @@
 #define USUAL_LEVEL 9
 #define HARD_LEVEL  12
 #define MOST_LEVEL  19
-/* A chunk of 8 MiB whose codes have one byte each. Longer distances do not occur. */
+/* As much as a chunk of 8 MiB can hold. Larger chunks do without longer distances. */
 #define WINDOW_LOG 24
 
 int fp_frames_available(void) { return 1; }
@@ -34,9 +34,9 @@ fastpair_status fp_frames_missing(uint64_t position, fastpair_error *error) {
 uint64_t fp_frame_bound(uint64_t size) { return ZSTD_compressBound((size_t)size); }
 
 fp_frame_style fp_frame_style_of(uint32_t level) {
-    if (level == FASTPAIR_LEVEL_MOST) return (fp_frame_style){MOST_LEVEL, 0};
-    if (level > FASTPAIR_LEVEL_GREEDY) return (fp_frame_style){HARD_LEVEL, 0};
-    return (fp_frame_style){level < FASTPAIR_LEVEL_DEFAULT ? QUICK_LEVEL : USUAL_LEVEL, 1};
+    if (level == FASTPAIR_LEVEL_MOST) return (fp_frame_style){MOST_LEVEL, 0, 0};
+    if (level > FASTPAIR_LEVEL_GREEDY) return (fp_frame_style){HARD_LEVEL, 0, 0};
+    return (fp_frame_style){level < FASTPAIR_LEVEL_DEFAULT ? QUICK_LEVEL : USUAL_LEVEL, 1, 0};
 }
 
 static void *allocate(void *context, size_t size) { return fp_allocate(context, size, 1); }
@@ -62,6 +62,7 @@ fastpair_status fp_frame_write(const fp_frame_writer *writer, fp_frame_style sty
     if (size > 1u << 21) ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, WINDOW_LOG);
     if (style.plain_literals)
         ZSTD_CCtx_setParameter(context, ZSTD_c_literalCompressionMode, ZSTD_ps_disable);
+    if (style.least_match) ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, style.least_match);
     size_t result = ZSTD_compress2(context, out, (size_t)fp_frame_bound(size), data, (size_t)size);
     /* Nothing but memory can be missing: the buffer has room, and all parameters are in range. */
     if (ZSTD_isError(result)) return FASTPAIR_ERROR_OUT_OF_MEMORY;

@@ -27,6 +27,9 @@ typedef struct fp_frame_style {
     /* What repeats is left out, and the rest stays as it is: some percent larger, and twice to five
      * times as fast to read. */
     int plain_literals;
+    /* The shortest repetition that is left out, in bytes, 3..7; 0: what the level has. With longer ones
+     * frames are larger and faster to read. */
+    int least_match;
 } fp_frame_style;
 
 /* What a level of ours means for frames. */

@@ -223,8 +223,10 @@ static fastpair_status check_extra_blocks(const fastpair_column *column, fastpai
         const uint8_t *block = column->image + at;
         uint64_t size;
         const char *fault = fp_extra_block_fault(block, end - at, column->file.alignment, &size);
-        if (!fault && fp_load64(block + fp_load32(block + 4) - 8) !=
-                          fp_checksum(block, fp_load32(block + 4) - 8))
+        uint32_t hashed = fault ? 0 : fp_load32(block + 4) - 8;
+        /* Others may change an image while it is read. */
+        if (!fault &&
+            (hashed > end - at - 8 || fp_load64(block + hashed) != fp_checksum(block, hashed)))
             fault = checksum_fault;
         if (fault) return fp_extra_block_fail(at, fault, error);
         at += size;
