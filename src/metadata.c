@@ -131,7 +131,7 @@ static fastpair_status find_description(const fastpair_column *column,
     if (!find_part(column, FP_PART_NAME).bytes && !find_part(column, FP_PART_PAIRS).bytes)
         return FASTPAIR_OK;
     fp_described **place = &column->parts->described;
-    fp_described *kept = __atomic_load_n(place, __ATOMIC_ACQUIRE), *fresh;
+    fp_described *kept = __atomic_load_n(place, __ATOMIC_ACQUIRE), *fresh = NULL;
     if (!kept) {
         fastpair_status status = read_description(column, &fresh, error);
         if (status) return status;

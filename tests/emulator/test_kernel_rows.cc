@@ -279,7 +279,10 @@ static void check_lies(void) {
         if (kind > 11) wanted.layout = kind == 12 ? WRAPS : kind == 13 ? TOO_WIDE : WIDE;
         if (kind == 14) wanted.width = draw(9);
         make(&c, wanted);
-        if (kind == 14 && c.entry[victim].rows == 1) continue;
+        if (kind == 14 && c.entry[victim].rows == 1) {
+            device_free(&c.memory);
+            continue;
+        }
         tell_lie(&c, victim, kind);
         const char *error = run(&c);
         CHECK(!error);
