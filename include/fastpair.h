@@ -3,7 +3,8 @@
  * This header includes the whole CPU interface:
  *   fastpair_types.h     statuses, errors, memory, rows, codecs
  *   fastpair_compress.h  columns in: compress, stream, train dictionaries
- *   fastpair_decode.h    columns out: open, inspect, validate, decode, stream
+ *   fastpair_column.h    a column, opened: inspect, validate
+ *   fastpair_decode.h    columns out: decode, make cold or warm, stream
  * GPU decoding is in fastpair_gpu.h. No CUDA header is needed for it either.
  *
  * What a column is. Rows of bytes: any bytes, any lengths below 4 GiB, empty rows and nulls
@@ -42,6 +43,7 @@
 #define FASTPAIR_VERSION_NUMBER                                                                    \
     (FASTPAIR_VERSION_MAJOR * 10000 + FASTPAIR_VERSION_MINOR * 100 + FASTPAIR_VERSION_PATCH)
 
+#include "fastpair_column.h"
 #include "fastpair_compress.h"
 #include "fastpair_decode.h"
 #include "fastpair_types.h"
