@@ -119,8 +119,11 @@ static fastpair_status decode_words(fp_range_job *job, const fp_chunk_view *cold
     const fp_chunk *chunk = cold->chunk;
     const fp_decoder *decoder;
     const uint8_t *lengths;
+    fp_frame_reader reader = fp_column_take_reader(job->column);
     fastpair_status status =
-        fp_cold_read_words(cold, words, &job->column->settings.allocator, error);
+        fp_cold_open_reader(cold, &job->column->settings.allocator, &reader, error);
+    if (!status) status = fp_cold_read_words(cold, words, &reader, error);
+    fp_column_give_reader(job->column, reader);
     if (!status) status = fp_column_dict_word_decoder(cold->dictionary, &decoder, error);
     if (!status) status = fp_column_dict_lengths(cold->dictionary, &lengths, error);
     if (status) return status;

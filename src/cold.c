@@ -19,6 +19,12 @@ static fastpair_status frame_failure(const fp_chunk_view *cold, fastpair_status 
     return fp_chunk_fault(cold, FP_SECTION_CODES, 0, fault, error);
 }
 
+fastpair_status fp_cold_open_reader(const fp_chunk_view *cold, const fastpair_allocator *allocator,
+                                    fp_frame_reader *reader, fastpair_error *error) {
+    fastpair_status status = fp_frame_reader_open(reader, allocator);
+    return status ? frame_failure(cold, status, NULL, FP_FRAME_MEMORY, error) : FASTPAIR_OK;
+}
+
 static uint64_t word_count(const fp_chunk *chunk) { return chunk->codes + chunk->rows; }
 
 /* What a header or a dictionary asks for that a cold chunk cannot have; NULL if nothing. */
@@ -30,26 +36,50 @@ static const char *shape_fault(const fp_chunk *chunk, const fp_dict *dict) {
     return NULL;
 }
 
-/* The words from `slots` on, which end rows; UINT64_MAX if a word is above `last`. In steps of so many
- * words that compilers compare several at once. */
-#define STEP 64u
+/* What words may be. */
+typedef struct word_range {
+    uint16_t slots; /* N: words from here on end rows */
+    uint16_t last;
+} word_range;
 
-static uint64_t count_ends(const uint16_t *words, uint64_t count, uint16_t slots, uint16_t last) {
+/* In steps of so many words that compilers compare several at once, and that their sums, which have 16
+ * bits, are rarely needed. */
+#define STEP 4096u
+
+static inline __attribute__((always_inline)) uint64_t ends_in(const uint16_t *words, uint64_t count,
+                                                              word_range range) {
     uint64_t ends = 0, i = 0;
-    uint16_t above = 0;
+    uint16_t greatest = 0;
     for (; i + STEP <= count; i += STEP) {
         uint16_t here = 0;
         for (uint32_t k = 0; k < STEP; k++) {
-            here = (uint16_t)(here + (words[i + k] >= slots));
-            above = (uint16_t)(above | (words[i + k] > last));
+            here = (uint16_t)(here + (words[i + k] >= range.slots));
+            greatest = words[i + k] > greatest ? words[i + k] : greatest;
         }
         ends += here;
     }
     for (; i < count; i++) {
-        ends += words[i] >= slots;
-        above = (uint16_t)(above | (words[i] > last));
+        ends += words[i] >= range.slots;
+        greatest = words[i] > greatest ? words[i] : greatest;
     }
-    return above ? UINT64_MAX : ends;
+    return greatest > range.last ? UINT64_MAX : ends;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static uint64_t ends_in_avx2(const uint16_t *words, uint64_t count,
+                                                             word_range range) {
+    return ends_in(words, count, range);
+}
+#endif
+
+/* How many words end rows; UINT64_MAX if a word is above the last. */
+static uint64_t count_ends(const uint16_t *words, uint64_t count, word_range range,
+                           fastpair_cpu_level level) {
+#if defined(__x86_64__)
+    if (level >= FASTPAIR_CPU_AVX2) return ends_in_avx2(words, count, range);
+#endif
+    (void)level;
+    return ends_in(words, count, range);
 }
 
 fastpair_status fp_cold_look(const fp_chunk_view *cold, fastpair_error *error) {
@@ -71,17 +101,19 @@ static int all_have_tokens(const uint16_t *words, uint64_t count, const uint8_t 
 }
 
 fastpair_status fp_cold_read_words(const fp_chunk_view *cold, uint16_t *words,
-                                   const fastpair_allocator *allocator, fastpair_error *error) {
+                                   const fp_frame_reader *reader, fastpair_error *error) {
     const fp_chunk *chunk = cold->chunk;
     const fp_dict *dict = &cold->dictionary->dict;
     const char *fault;
     const uint64_t count = word_count(chunk);
-    fastpair_status status = fp_frame_read(fp_chunk_section(chunk, cold->block, FP_SECTION_CODES),
-                                           chunk->sections[FP_SECTION_CODES].size, words,
-                                           count * sizeof *words, allocator, &fault);
+    fastpair_status status =
+        fp_frame_read(reader, fp_chunk_section(chunk, cold->block, FP_SECTION_CODES),
+                      chunk->sections[FP_SECTION_CODES].size, words, count * sizeof *words, &fault);
     if (status) return frame_failure(cold, status, fault, count * sizeof *words, error);
     const uint16_t slots = (uint16_t)dict->code_slots;
-    uint64_t ends = count_ends(words, count, slots, (uint16_t)(slots + (chunk->has_validity != 0)));
+    uint64_t ends = count_ends(words, count,
+                               (word_range){slots, (uint16_t)(slots + (chunk->has_validity != 0))},
+                               cold->dictionary->settings->level);
     if (ends != chunk->rows || words[count - 1] < slots)
         return fp_chunk_fault(
             cold, FP_SECTION_CODES, 0,
@@ -183,7 +215,10 @@ static fastpair_status warm_coded(const fp_chunk_view *cold, const fastpair_allo
     uint64_t bitmap_bytes = header->has_validity ? (header->rows + 7) / 8 : 0;
     uint8_t *bitmap = fp_allocate_zero(allocator, bitmap_bytes, 1); /* before the words are gone */
     if (!bitmap) return fp_fail_memory(error, bitmap_bytes);
-    fastpair_status status = fp_cold_read_words(cold, of->codes, allocator, error);
+    fp_frame_reader reader = {0};
+    fastpair_status status = fp_cold_open_reader(cold, allocator, &reader, error);
+    if (!status) status = fp_cold_read_words(cold, of->codes, &reader, error);
+    fp_frame_reader_close(&reader);
     if (!status) {
         int nulls_fit = !bitmap_bytes || fp_cold_validity(header, of->codes, slots, bitmap, 0);
         split_words(header, slots, of);
@@ -230,10 +265,10 @@ static fastpair_status warm_stored(const fp_chunk_view *cold, const fastpair_all
         memcpy(warm->block + warm->chunk.sections[s].offset,
                cold->block + header->sections[s].offset, (size_t)header->sections[s].size);
     const char *fault;
-    status = fp_frame_read(fp_chunk_section(header, cold->block, FP_SECTION_CODES),
-                           header->sections[FP_SECTION_CODES].size,
-                           warm->block + warm->chunk.sections[FP_SECTION_CODES].offset,
-                           header->decoded_bytes, allocator, &fault);
+    status = fp_frame_read_once(fp_chunk_section(header, cold->block, FP_SECTION_CODES),
+                                header->sections[FP_SECTION_CODES].size,
+                                warm->block + warm->chunk.sections[FP_SECTION_CODES].offset,
+                                header->decoded_bytes, allocator, &fault);
     return status ? frame_failure(cold, status, fault, header->decoded_bytes, error) : FASTPAIR_OK;
 }
 

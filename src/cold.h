@@ -38,11 +38,16 @@ uint64_t fp_warm_peak(const fp_chunk *cold, uint32_t bits);
  * header of its frame. CORRUPT if they do not fit. */
 fastpair_status fp_cold_look(const fp_chunk_view *cold, fastpair_error *error);
 
-/* The words of a coded and cold chunk, which fp_cold_look has passed, to `words`, which has room for codes + rows of them. All are
- * at most N + 1, or N if the header says that there are no nulls; `rows` of them are ends of rows, and
- * the last is one. */
+/* Makes a reader ready for the frame of a cold chunk. Statuses: OUT_OF_MEMORY, UNSUPPORTED. */
+fastpair_status fp_cold_open_reader(const fp_chunk_view *cold, const fastpair_allocator *allocator,
+                                    fp_frame_reader *reader, fastpair_error *error);
+
+/* The words of a coded and cold chunk, which fp_cold_look has passed, to `words`, which has room for
+ * codes + rows of them. All are at most N + 1, or N if the header says that there are no nulls; `rows`
+ * of them are ends of rows, and the last is one. `reader` is ready. Statuses: CORRUPT,
+ * OUT_OF_MEMORY. */
 fastpair_status fp_cold_read_words(const fp_chunk_view *cold, uint16_t *words,
-                                   const fastpair_allocator *allocator, fastpair_error *error);
+                                   const fp_frame_reader *reader, fastpair_error *error);
 
 /* Sets the bits of valid rows from bit `bit` of a bitmap on, which are 0 before, by words that were
  * read so. 0 if a null row has codes, or their number is not the header's. */

@@ -13,6 +13,9 @@
 /* Text that codes make no smaller than this share of it, one in so many, may be smaller as a frame of
  * its own: random letters, for example. */
 #define LITTLE_GAIN 2u
+/* Such a frame is read no faster than zstd reads the text, and codes several times as fast. So a frame
+ * must be smaller by this share, one in so many. */
+#define TEXT_SHARE 50u
 
 /* How text itself is written: its letters are what there is to save. */
 static const fp_frame_style text_style = {3, 0, 0};
@@ -91,14 +94,26 @@ static fastpair_status write_frame(fp_cold_writer *writer, const fp_cold_input *
 }
 
 /* Text has few long repetitions and many short ones, which take long to unpack and save little. Without
- * them, words of text are read up to a third faster; where they save more than one byte in so many,
- * they stay (docs/lab/cold.md). */
-#define LONG_MATCH  6
-#define SMALL_SHARE 33u
+ * them, words of text are read up to a third faster. They are left out where that makes a frame larger
+ * by no more than a small share. It may be a larger share, if the share of repetitions that are gone is
+ * many times that: URLs have many of them, logs few (docs/lab/cold.md). Shares are one in so many. */
+#define LONG_MATCH   6
+#define SMALL_SHARE  33u
+#define LARGER_SHARE 20u
+#define MANY_TIMES   8u
 
-/* Writes the same frame without short repetitions, and takes it if that costs little. */
+int fp_cold_is_better(fp_frame_figures without, fp_frame_figures with) {
+    if (without.size <= with.size + with.size / SMALL_SHARE) return 1;
+    if (without.size > with.size + with.size / LARGER_SHARE) return 0;
+    uint64_t gone = with.repetitions - without.repetitions, more = without.size - with.size;
+    return with.repetitions > without.repetitions &&
+           gone * with.size >= more * with.repetitions * MANY_TIMES;
+}
+
+/* Writes the same frame without short repetitions, and takes it if it is better. */
 static fastpair_status try_long_matches(fp_cold_writer *writer, const fp_cold_input *input,
                                         fp_frame_style style, uint64_t bytes, uint64_t *size) {
+    uint8_t *frame = writer->block.data + fp_align(FP_CHUNK_HEADER, input->alignment);
     uint64_t other = 0;
     writer->other.size = 0;
     fastpair_status status =
@@ -107,9 +122,11 @@ static fastpair_status try_long_matches(fp_cold_writer *writer, const fp_cold_in
     if (!status)
         status = fp_frame_write(&writer->frames, style, writer->words.data, bytes,
                                 writer->other.data, &other);
-    if (status || other > *size + *size / SMALL_SHARE) return status;
-    memcpy(writer->block.data + fp_align(FP_CHUNK_HEADER, input->alignment), writer->other.data,
-           (size_t)other);
+    if (status) return status;
+    fp_frame_figures with = {*size, fp_frame_repetitions(frame, *size)},
+                     without = {other, fp_frame_repetitions(writer->other.data, other)};
+    if (!fp_cold_is_better(without, with)) return FASTPAIR_OK;
+    memcpy(frame, writer->other.data, (size_t)other);
     *size = other;
     return FASTPAIR_OK;
 }
@@ -203,7 +220,8 @@ fastpair_status fp_cold_build(fp_cold_writer *writer, const fp_cold_input *input
         fp_buffer coded = writer->block;
         writer->block = (fp_buffer){0};
         status = build_stored(writer, input, input->decoded, &stored);
-        int wins = !status && stored.cold && stored.block_bytes < least;
+        int wins =
+            !status && stored.cold && stored.block_bytes + stored.block_bytes / TEXT_SHARE < least;
         if (wins) *chunk = stored;
         fp_buffer loser = wins ? coded : writer->block;
         if (!wins) writer->block = coded;

@@ -30,6 +30,15 @@ typedef struct fp_cold_input {
  * writer->block the block. Otherwise chunk->cold is 0. Statuses: OUT_OF_MEMORY; CORRUPT if others
  * change the block meanwhile. */
 fastpair_status fp_cold_build(fp_cold_writer *writer, const fp_cold_input *input, fp_chunk *chunk);
+
+/* A frame as it is judged. */
+typedef struct fp_frame_figures {
+    uint64_t size, repetitions;
+} fp_frame_figures;
+
+/* Whether a frame without short repetitions is better than the one with them. */
+int fp_cold_is_better(fp_frame_figures without, fp_frame_figures with);
+
 void fp_cold_writer_close(fp_cold_writer *writer, const fastpair_allocator *allocator);
 
 #endif

@@ -36,12 +36,13 @@ typedef struct fp_column_dict {
 
 /* What decoding tables may take: up to 18 bytes per code, and copies of tokens of more than 16 bytes,
  * which the file has room for itself. Bricks take 16 bytes for each byte of tokens at most, because
- * every code then has a token, so the file has room for them, too. A file of 200 bytes can ask for 1.1 MiB of them, so a hostile file
- * that holds many such dictionaries is refused. The tables of a dictionary and of all before it may
- * take 64 bytes for each byte of file up to the dictionary's end, and 2 MiB. So whoever reads front
- * to back and whoever opens the whole file refuse the same files. A dictionary that fills half of
- * its code width, as all do that a writer made, has at least one byte of file for 36 bytes of
- * tables. */
+ * every code then has a token, so the file has room for them, too. A file of 200 bytes can ask for
+ * 1.1 MiB of them, so a hostile file that holds many such dictionaries is refused. The tables of a
+ * dictionary and of all before it may take 64 bytes for each byte of file up to the dictionary's end,
+ * and 2 MiB. So whoever reads front to back and whoever opens the whole file refuse the same files. A
+ * dictionary that fills half of its code width, as all do that a writer made, has at least one byte of
+ * file for 36 bytes of tables. Bricks for the words of cold chunks are not counted: of a dictionary
+ * they take at most 1 MiB, and at most two thirds of what is counted. */
 typedef struct fp_table_budget {
     uint64_t taken; /* by the dictionaries so far, whether or not their tables are built */
 } fp_table_budget;

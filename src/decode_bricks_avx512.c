@@ -36,8 +36,7 @@ uint32_t fp_bricks_count(const fp_dict *dict) {
             for (uint32_t j = 0; j < length; j++)
                 if (token[j] == PADDING && j % FP_BRICK) return 0;
     }
-    /* Twice a brick's number must fit 16 bits. */
-    return code == dict->code_slots && bricks <= UINT16_MAX / 2 ? (uint32_t)bricks : 0;
+    return code == dict->code_slots && bricks <= FP_MOST_LISTED ? (uint32_t)bricks : 0;
 }
 
 static void fill_cells(const fp_dict *dict, uint8_t *cell) {
@@ -53,37 +52,46 @@ static void fill_cells(const fp_dict *dict, uint8_t *cell) {
 
 void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_decoder *decoder) {
     const uint32_t most = decoder->cell_bytes / FP_BRICK;
-    uint32_t brick = 0, longest = 0; /* bricks so far, and those of the longest token so far */
+    const uint32_t count = fp_bricks_count(dict), unit = count <= FP_MOST_DOUBLED ? 2 : 1;
+    uint32_t brick = 1, longest = 0; /* the next, and how many the longest token so far has */
     uint16_t least[FP_MOST_BRICKS];
     for (uint32_t i = 0; i < FP_MOST_BRICKS; i++) tables->codes[i] = least[i] = UINT16_MAX;
     for (uint32_t r = 0; r < dict->run_count; r++) {
         const fp_run *run = &dict->runs[r];
         for (; longest < bricks_of(run->length); longest++) {
             tables->codes[longest] = (uint16_t)run->first_code;
-            least[longest] = (uint16_t)(2 * brick);
+            least[longest] = (uint16_t)(unit * brick);
         }
         brick += run->count * bricks_of(run->length);
     }
     for (uint32_t i = 0; i < 32; i++) {
-        tables->ordinals[i] = (uint16_t)(2 * (i % most));
+        tables->ordinals[i] = (uint16_t)(unit * (i % most));
         tables->least[i] = least[i % most];
     }
     for (uint32_t n = 0; n < most; n++)
         for (uint32_t i = 0; i < 64; i++)
             tables->repeat[n][i] = (uint8_t)((n * 32 + i / 2) / most * 2 + i % 2);
-    fp_spread_fill(dict->code_bits, &tables->spread);
+    fp_spread_fill(decoder->code_bits, &tables->spread);
     fill_cells(dict, cells);
-    tables->cells = cells;
+    tables->cells = cells - FP_BRICK; /* numbers begin with 1 */
+    tables->slots = dict->code_slots;
+    tables->unit = unit;
     decoder->bricks = tables;
     decoder->bulk_loop = fp_decode_bricks_avx512;
 }
 
 /* ---------------------------------------------------------------- a list of bricks */
 
+/* What the loop is compiled for. */
+typedef struct brick_kind {
+    uint32_t most; /* bricks of a token: 2 or 4 */
+    uint32_t unit; /* of the numbers in a list */
+} brick_kind;
+
 /* fp_bricks in registers. */
 typedef struct lister {
     spreader spread;
-    __m512i last; /* code */
+    __m512i slots, one;
     __m512i codes[FP_MOST_BRICKS];
     __m512i repeat[FP_MOST_BRICKS];
     __m512i ordinals, least;
@@ -92,7 +100,8 @@ typedef struct lister {
 FP_INLINE lister load_lister(const fp_decoder *decoder, uint32_t most) {
     const fp_bricks *from = decoder->bricks;
     lister made = {.spread = load_spread(&from->spread, decoder->code_bits),
-                   .last = _mm512_set1_epi16((short)(decoder->code_slots - 1)),
+                   .slots = _mm512_set1_epi16((short)from->slots),
+                   .one = _mm512_set1_epi16((short)from->unit),
                    .ordinals = _mm512_loadu_si512(from->ordinals),
                    .least = _mm512_loadu_si512(from->least)};
 #pragma GCC unroll 4
@@ -103,19 +112,20 @@ FP_INLINE lister load_lister(const fp_decoder *decoder, uint32_t most) {
     return made;
 }
 
-/* Appends the doubled numbers of the bricks of 32 codes and returns the end of the list, after
- * which 64 bytes are overwritten, too. Bad codes are taken for the last one. */
-FP_INLINE uint16_t *list_bricks(const lister *by, __m512i codes, uint32_t most, uint16_t *end) {
-    codes = _mm512_min_epu16(codes, by->last);
+/* Appends the numbers of the bricks of 32 codes and returns the end of the list, after which 64 bytes
+ * are overwritten, too. Codes without a token have none: no brick has number 0. */
+FP_INLINE uint16_t *list_bricks(const lister *by, __m512i codes, brick_kind kind, uint16_t *end) {
+    __mmask32 have = _mm512_cmplt_epu16_mask(codes, by->slots);
     /* How many bricks come before a code's: one for each code before it, one more for each of
      * these that has a second brick, and so on. */
     __m512i first = codes;
 #pragma GCC unroll 4
-    for (uint32_t n = 1; n < most; n++)
+    for (uint32_t n = 1; n < kind.most; n++)
         first = _mm512_add_epi16(first, _mm512_subs_epu16(codes, by->codes[n]));
-    first = _mm512_slli_epi16(first, 1);
+    if (kind.unit == 2) first = _mm512_add_epi16(first, first);
+    first = _mm512_maskz_add_epi16(have, first, by->one);
 #pragma GCC unroll 4
-    for (uint32_t n = 0; n < most; n++) {
+    for (uint32_t n = 0; n < kind.most; n++) {
         __m512i repeated = _mm512_permutexvar_epi8(by->repeat[n], first);
         __mmask32 has = _mm512_cmpge_epu16_mask(repeated, by->least);
         __m512i all = _mm512_add_epi16(repeated, by->ordinals);
@@ -127,8 +137,8 @@ FP_INLINE uint16_t *list_bricks(const lister *by, __m512i codes, uint32_t most, 
 
 /* ---------------------------------------------------------------- from bricks to bytes */
 
-FP_INLINE __m128i cell(const uint8_t *cells, uint64_t doubled) {
-    return _mm_load_si128((const void *)(cells + doubled * (FP_BRICK / 2)));
+FP_INLINE __m128i cell(const uint8_t *cells, uint64_t number, uint32_t unit) {
+    return _mm_load_si128((const void *)(cells + number * (FP_BRICK / unit)));
 }
 
 /* The bytes of four bricks, ready to be stored. */
@@ -139,12 +149,14 @@ typedef struct squeezed {
 
 /* `bounds` has the greatest byte that is no padding, for each byte of a register. Numbers are
  * extracted as in decode_avx512.c. */
-FP_INLINE squeezed squeeze(const uint8_t *cells, const uint16_t *list, __m512i bounds) {
+FP_INLINE squeezed squeeze(const uint8_t *cells, const uint16_t *list, uint32_t unit,
+                           __m512i bounds) {
     uint64_t word = fp_load64(list);
-    __m512i joined = _mm512_castsi128_si512(cell(cells, (uint16_t)word));
-    joined = _mm512_mask_broadcast_i32x4(joined, 0x00f0, cell(cells, _pext_u64(word, 0xffff0000)));
-    joined = _mm512_mask_broadcast_i32x4(joined, 0x0f00, cell(cells, list[2]));
-    joined = _mm512_mask_broadcast_i32x4(joined, 0xf000, cell(cells, word >> 48));
+    __m512i joined = _mm512_castsi128_si512(cell(cells, (uint16_t)word, unit));
+    joined =
+        _mm512_mask_broadcast_i32x4(joined, 0x00f0, cell(cells, _pext_u64(word, 0xffff0000), unit));
+    joined = _mm512_mask_broadcast_i32x4(joined, 0x0f00, cell(cells, list[2], unit));
+    joined = _mm512_mask_broadcast_i32x4(joined, 0xf000, cell(cells, word >> 48, unit));
     __mmask64 keep = _mm512_cmple_epu8_mask(joined, bounds);
     squeezed made = {_mm512_maskz_compress_epi8(keep, joined), count_bits(keep)};
     /* Compilers would do it later, and run out of mask registers. */
@@ -158,68 +170,86 @@ FP_INLINE uint8_t *store(squeezed made, uint8_t *out, uint64_t ahead) {
     return out + made.length;
 }
 
-/* Segments list .. end, a multiple of DEPTH * AT_A_TIME. */
-FP_INLINE uint8_t *store_bricks(const uint8_t *cells, const uint16_t *list, const uint16_t *end,
-                                __m512i bounds, uint8_t *out, uint64_t ahead) {
+/* Where bricks come from and go to. */
+typedef struct mason {
+    __m512i bounds;
+    const uint8_t *cells;
+    uint8_t *out;
+    uint64_t ahead;
+} mason;
+
+/* For each step i of DEPTH. A macro, since gcc leaves short loops as they are at -O2, and what is ready
+ * would then be in memory instead of registers. */
+#define EACH_STEP(step)                                                                            \
+    do {                                                                                           \
+        step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)                            \
+    } while (0)
+#define LOAD_STEP(i)  ready[i] = squeeze(at->cells, list + (i)*AT_A_TIME, unit, at->bounds);
+#define STORE_STEP(i) out = store(ready[i], out, at->ahead);
+
+/* Bricks list .. end, a multiple of DEPTH * AT_A_TIME. */
+FP_INLINE void store_bricks(mason *at, const uint16_t *list, const uint16_t *end, uint32_t unit) {
+    _Static_assert(DEPTH == 8, "EACH_STEP has so many");
     squeezed ready[DEPTH];
-    if (list == end) return out;
-#pragma GCC unroll 8
-    for (uint32_t i = 0; i < DEPTH; i++) ready[i] = squeeze(cells, list + i * AT_A_TIME, bounds);
+    uint8_t *out = at->out;
+    if (list == end) return;
+    EACH_STEP(LOAD_STEP);
     while ((list += DEPTH * AT_A_TIME) != end) {
-#pragma GCC unroll 8
-        for (uint32_t i = 0; i < DEPTH; i++) {
-            out = store(ready[i], out, ahead);
-            ready[i] = squeeze(cells, list + i * AT_A_TIME, bounds);
-        }
+#define STORE_AND_LOAD(i) STORE_STEP(i) LOAD_STEP(i)
+        EACH_STEP(STORE_AND_LOAD);
+#undef STORE_AND_LOAD
     }
-#pragma GCC unroll 8
-    for (uint32_t i = 0; i < DEPTH; i++) out = store(ready[i], out, ahead);
-    return out;
+    EACH_STEP(STORE_STEP);
+    at->out = out;
 }
 
 /* The same for any number of bricks, slower. */
-FP_INLINE uint8_t *store_singly(const uint8_t *cells, const uint16_t *list, const uint16_t *end,
-                                __m512i bounds, uint8_t *out) {
+FP_INLINE void store_singly(mason *at, const uint16_t *list, const uint16_t *end, uint32_t unit) {
     for (; list != end; list++) {
-        __m128i bytes = cell(cells, *list);
-        _mm_storeu_si128((void *)out, bytes);
-        out += count_bits(_mm_cmple_epu8_mask(bytes, _mm512_castsi512_si128(bounds)));
+        __m128i bytes = cell(at->cells, *list, unit);
+        _mm_storeu_si128((void *)at->out, bytes);
+        at->out += count_bits(_mm_cmple_epu8_mask(bytes, _mm512_castsi512_si128(at->bounds)));
     }
-    return out;
 }
 
 FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *run,
-                                uint32_t most) {
-    const lister by = load_lister(decoder, most);
-    const __m512i bounds = _mm512_mask_set1_epi8(_mm512_set1_epi8((char)(PADDING - 1)),
-                                                 0x0001000100010001, (char)PADDING);
-    const uint8_t *cells = decoder->bricks->cells;
+                                const brick_kind kind) {
+    const lister by = load_lister(decoder, kind.most);
+    mason at = {.cells = decoder->bricks->cells,
+                .bounds = _mm512_mask_set1_epi8(_mm512_set1_epi8((char)(PADDING - 1)),
+                                                0x0001000100010001, (char)PADDING),
+                .out = run->out,
+                .ahead = run->ahead};
     const uint32_t bits = decoder->code_bits;
     fp_decode_run rest = *run; /* what is still to be decoded */
     __m512i greatest = _mm512_setzero_si512();
     _Static_assert(DEPTH * AT_A_TIME <= 32, "one register holds what is left of a block");
     _Alignas(64) uint16_t list[32 + BLOCK * FP_MOST_BRICKS + 32], *end = list;
-    uint8_t *out = rest.out;
     for (uint64_t left = readable_blocks(run, bits, BLOCK); left; left--) {
         for (uint32_t i = 0; i < BLOCK / 32; i++, rest.packed += 4 * bits) {
             __m512i codes = unpack_32(&by.spread, rest.packed);
             greatest = _mm512_max_epu16(greatest, codes);
-            end = list_bricks(&by, codes, most, end);
+            end = list_bricks(&by, codes, kind, end);
         }
         rest.groups -= BLOCK / FP_DECODE_GROUP;
         uint16_t *whole = end - (end - list) % (DEPTH * AT_A_TIME);
-        out = store_bricks(cells, list, whole, bounds, out, run->ahead);
+        store_bricks(&at, list, whole, kind.unit);
         _mm512_storeu_si512(list, _mm512_loadu_si512(whole));
         end = list + (end - whole);
     }
-    if (_mm512_cmpgt_epu16_mask(greatest, by.last)) return NULL;
-    rest.out = store_singly(cells, list, end, bounds, out);
+    const __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
+    if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
+    store_singly(&at, list, end, kind.unit);
+    rest.out = at.out;
     return rest.groups ? fp_decode_long_avx2(decoder, &rest) : rest.out;
 }
 
 FP_TARGET uint8_t *fp_decode_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
-    return decoder->cell_bytes == 32 ? brick_blocks(decoder, run, 2)
-                                     : brick_blocks(decoder, run, 4);
+    if (decoder->bricks->unit == 2)
+        return decoder->cell_bytes == 32 ? brick_blocks(decoder, run, (brick_kind){2, 2})
+                                         : brick_blocks(decoder, run, (brick_kind){4, 2});
+    return decoder->cell_bytes == 32 ? brick_blocks(decoder, run, (brick_kind){2, 1})
+                                     : brick_blocks(decoder, run, (brick_kind){4, 1});
 }
 #else
 typedef int fp_decode_bricks_avx512_is_for_x86_64; /* a source file must declare something */

@@ -82,20 +82,25 @@ typedef struct fp_squeeze {
 } fp_squeeze;
 
 /* Tables of the AVX-512 loop for tokens of more than 16 bytes. It takes tokens as *bricks* of 16
- * bytes, the last of them padded. */
-#define FP_BRICK       16u
-#define FP_MOST_BRICKS (FP_MAX_TOKEN / FP_BRICK) /* of a token */
+ * bytes, the last of them padded. Bricks are numbered from 1 on, in 16 bits. Up to FP_MOST_DOUBLED of
+ * them the numbers are doubled, so that an address needs no shift. */
+#define FP_BRICK        16u
+#define FP_MOST_BRICKS  (FP_MAX_TOKEN / FP_BRICK) /* of a token */
+#define FP_MOST_DOUBLED (UINT16_MAX / 2u)
+#define FP_MOST_LISTED  (UINT16_MAX - 1u) /* UINT16_MAX is above any number */
 
 typedef struct fp_bricks {
     /* Which bytes of 32 two-byte numbers, one per code, give each number as often as the longest
      * token has bricks. That fills as many registers. */
     uint8_t repeat[FP_MOST_BRICKS][64];
-    /* For each number of such a register: twice the ordinal of its brick in the token, and twice the
-     * number of the first brick of the first token that has a brick of this ordinal. */
+    /* For each number of such a register: the ordinal of its brick in the token, and the number of
+     * the first brick of the first token that has a brick of this ordinal. */
     uint16_t ordinals[32], least[32];
     uint16_t codes[FP_MOST_BRICKS]; /* the first with more than i bricks; UINT16_MAX: none */
     fp_spread spread;
-    const uint8_t *cells; /* all bricks in code order, from the start of a cache line on */
+    const uint8_t *cells; /* all bricks in code order, where one with number 0 would begin */
+    uint32_t slots;       /* codes from here on have no bricks */
+    uint32_t unit;        /* of numbers: 2 if they are doubled, else 1 */
 } fp_bricks;
 
 /* The classes of fp_class_shift in files are no larger than these: at most 64 codes each, and at

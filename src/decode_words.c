@@ -22,11 +22,18 @@ fastpair_status fp_decoder_open_words(const fp_dict *dict, fastpair_cpu_level le
                                       fastpair_error *error) {
     uint32_t cell_bytes = fp_dict_longest(dict) <= 32 ? 32 : 64;
     uint64_t places_size = sizeof(uint32_t) * (dict->code_slots + 2ull);
-    uint64_t size = sizeof(fp_decoder) + CACHE_LINE + places_size + dict->bytes_size + FP_MAX_TOKEN;
+    uint64_t bricks_size = 0;
+#if defined(__x86_64__)
+    if (level >= FASTPAIR_CPU_AVX512) bricks_size = (uint64_t)fp_bricks_count(dict) * FP_BRICK;
+#endif
+    uint64_t size = sizeof(fp_decoder) + sizeof(fp_bricks) + CACHE_LINE + bricks_size +
+                    places_size + dict->bytes_size + FP_MAX_TOKEN;
     fp_decoder *made = *decoder = fp_allocate(allocator, size, 1);
     if (!made) return fp_fail_memory(error, size);
-    uint8_t *space = (uint8_t *)(made + 1);
-    uint32_t *places = (uint32_t *)(space + -(uintptr_t)space % CACHE_LINE);
+    fp_bricks *bricks = (fp_bricks *)(made + 1);
+    uint8_t *cells = (uint8_t *)(bricks + 1);
+    cells += -(uintptr_t)cells % CACHE_LINE;
+    uint32_t *places = (uint32_t *)(cells + bricks_size);
     uint8_t *tokens = (uint8_t *)places + places_size;
     fill_places(dict, places);
     memcpy(tokens, dict->bytes, (size_t)dict->bytes_size);
@@ -37,5 +44,8 @@ fastpair_status fp_decoder_open_words(const fp_dict *dict, fastpair_cpu_level le
                          .code_slots = dict->code_slots + 2,
                          .cell_bytes = cell_bytes};
     fp_decoder_choose_long_loops(made, level);
+#if defined(__x86_64__)
+    if (bricks_size) fp_bricks_fill(dict, bricks, cells, made);
+#endif
     return FASTPAIR_OK;
 }

@@ -182,7 +182,8 @@ static fastpair_status read_tokens(const fp_dict_block *from, const fastpair_all
     fastpair_status status = FASTPAIR_OK;
     if (block[21]) {
         if (!(unpacked = fp_allocate(allocator, warm, 1))) return fp_fail_memory(error, warm);
-        status = fp_frame_read(section, fp_load64(block + 56), unpacked, warm, allocator, &fault);
+        status =
+            fp_frame_read_once(section, fp_load64(block + 56), unpacked, warm, allocator, &fault);
         section = unpacked;
     }
     if (!status) fault = read_section(section, dict, &where);

@@ -52,6 +52,8 @@ static int parse_and_ask(fp_parsed *parsed, const fp_chunk_rows *rows, const fp_
         if (most == UINT64_MAX) row = rows->rows;
         while (row < rows->rows && offsets[row] - offsets[first] < most) row++;
         if (fp_poll_work(poll, offsets[row] - offsets[first])) return 0;
+        /* Without bytes there may be no memory for ids. */
+        if (offsets[row] == offsets[first]) continue;
         uint16_t *ids = parsed->ids + parsed->codes;
         parsed->codes +=
             scratch ? fp_parse_rows_optimal(matcher, rows->bytes, offsets + first, row - first,

@@ -75,6 +75,32 @@ void fp_frame_writer_close(fp_frame_writer *writer) {
     writer->context = NULL;
 }
 
+/* What a compressed block of RFC 8878 counts as sequences; it begins with plain literals. */
+static uint64_t block_repetitions(const uint8_t *block) {
+    /* The literals' header has 1 to 3 bytes, and then their number; or a byte stands for all. */
+    static const uint8_t header_sizes[4] = {1, 2, 1, 3};
+    const uint32_t header = header_sizes[block[0] >> 2 & 3], is_one_byte = block[0] & 1;
+    uint32_t literals = 0;
+    memcpy(&literals, block, header);
+    literals >>= header == 1 ? 3 : 4;
+    block += header + (is_one_byte ? 1 : literals);
+    if (block[0] < 128) return block[0];
+    return block[0] < 255 ? (block[0] - 128u) * 256 + block[1]
+                          : block[1] + block[2] * 256 + 0x7f00u;
+}
+
+uint64_t fp_frame_repetitions(const uint8_t *frame, uint64_t size) {
+    const uint8_t *block = frame + ZSTD_frameHeaderSize(frame, (size_t)size), *end = frame + size;
+    uint64_t repetitions = 0;
+    while (end - block > 3) {
+        uint32_t header = block[0] | (uint32_t)block[1] << 8 | (uint32_t)block[2] << 16;
+        uint32_t type = header >> 1 & 3;
+        if (type == 2) repetitions += block_repetitions(block + 3);
+        block += 3 + (type == 1 ? 1 : header >> 3);
+    }
+    return repetitions;
+}
+
 const char *fp_frame_fault(const uint8_t *frame, uint64_t frame_size, uint64_t size) {
     uint32_t magic = 0;
     memcpy(&magic, frame, frame_size < sizeof magic ? (size_t)frame_size : sizeof magic);
@@ -89,17 +115,25 @@ const char *fp_frame_fault(const uint8_t *frame, uint64_t frame_size, uint64_t s
     return NULL;
 }
 
-fastpair_status fp_frame_read(const uint8_t *frame, uint64_t frame_size, void *out, uint64_t size,
-                              const fastpair_allocator *allocator, const char **fault) {
+fastpair_status fp_frame_reader_open(fp_frame_reader *reader, const fastpair_allocator *allocator) {
+    if (!reader->context) reader->context = ZSTD_createDCtx_advanced(memory_of(allocator));
+    return reader->context ? FASTPAIR_OK : FASTPAIR_ERROR_OUT_OF_MEMORY;
+}
+
+fastpair_status fp_frame_read(const fp_frame_reader *reader, const uint8_t *frame,
+                              uint64_t frame_size, void *out, uint64_t size, const char **fault) {
     *fault = fp_frame_fault(frame, frame_size, size);
     if (*fault) return FASTPAIR_ERROR_CORRUPT;
-    ZSTD_DCtx *context = ZSTD_createDCtx_advanced(memory_of(allocator));
-    if (!context) return FASTPAIR_ERROR_OUT_OF_MEMORY;
-    size_t result = ZSTD_decompressDCtx(context, out, (size_t)size, frame, (size_t)frame_size);
-    ZSTD_freeDCtx(context);
+    size_t result =
+        ZSTD_decompressDCtx(reader->context, out, (size_t)size, frame, (size_t)frame_size);
     if (result == size) return FASTPAIR_OK; /* an error is a number above any size */
     *fault = "the zstd frame is damaged";
     return FASTPAIR_ERROR_CORRUPT;
+}
+
+void fp_frame_reader_close(fp_frame_reader *reader) {
+    ZSTD_freeDCtx(reader->context);
+    reader->context = NULL;
 }
 
 #else
@@ -133,16 +167,39 @@ fastpair_status fp_frame_write(const fp_frame_writer *writer, fp_frame_style sty
 
 void fp_frame_writer_close(fp_frame_writer *writer) { (void)writer; }
 
+uint64_t fp_frame_repetitions(const uint8_t *frame, uint64_t size) {
+    (void)frame, (void)size;
+    return 0;
+}
+
 const char *fp_frame_fault(const uint8_t *frame, uint64_t frame_size, uint64_t size) {
     (void)frame, (void)frame_size, (void)size;
     return NULL;
 }
 
-fastpair_status fp_frame_read(const uint8_t *frame, uint64_t frame_size, void *out, uint64_t size,
-                              const fastpair_allocator *allocator, const char **fault) {
-    (void)frame, (void)frame_size, (void)out, (void)size, (void)allocator;
+fastpair_status fp_frame_reader_open(fp_frame_reader *reader, const fastpair_allocator *allocator) {
+    (void)reader, (void)allocator;
+    return FASTPAIR_ERROR_UNSUPPORTED;
+}
+
+fastpair_status fp_frame_read(const fp_frame_reader *reader, const uint8_t *frame,
+                              uint64_t frame_size, void *out, uint64_t size, const char **fault) {
+    (void)reader, (void)frame, (void)frame_size, (void)out, (void)size;
     *fault = "cold blocks need zstd, and this library was built without it";
     return FASTPAIR_ERROR_UNSUPPORTED;
 }
 
+void fp_frame_reader_close(fp_frame_reader *reader) { (void)reader; }
+
 #endif
+
+fastpair_status fp_frame_read_once(const uint8_t *frame, uint64_t frame_size, void *out,
+                                   uint64_t size, const fastpair_allocator *allocator,
+                                   const char **fault) {
+    fp_frame_reader reader = {0};
+    *fault = NULL;
+    fastpair_status status = fp_frame_reader_open(&reader, allocator);
+    if (!status) status = fp_frame_read(&reader, frame, frame_size, out, size, fault);
+    fp_frame_reader_close(&reader);
+    return status;
+}

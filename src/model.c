@@ -43,7 +43,9 @@ fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice,
     fastpair_dictionary *model = fp_model_open(choice, settings->seed, allocator);
     if (!model) return fp_fail_memory(error, sizeof *model);
     fastpair_status status =
-        choice.codec == FASTPAIR_CODEC_FSST12
+        choice.code_bits == FP_LETTER_BITS
+            ? fp_tokens_open(&model->tokens, choice.max_token, allocator, error)
+        : choice.codec == FASTPAIR_CODEC_FSST12
             ? fp_train_fsst(sample, &space, settings->poll, allocator, &model->tokens, error)
             : fp_train_onpair(sample, &space, settings->poll, allocator, &model->tokens, error);
     if (!status) status = fp_matcher_open(&model->tokens, allocator, &model->matcher, error);

@@ -21,6 +21,10 @@ struct fastpair_dictionary {
     uint32_t *code_of_id;
 };
 
+/* Codes of so many bits have room for the 256 single bytes and nothing else: *letters*. No option asks
+ * for them; an automatic choice may (auto.c). */
+#define FP_LETTER_BITS 8u
+
 /* Trains on a sample with the codec of `choice` (not auto, not stored). Seed, hot part and
  * allocator come from the settings. The result has no numbering. */
 fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice,

@@ -23,6 +23,7 @@ void fp_warm_cache_close(fastpair_column *column) {
     if (!cache) return;
     for (uint32_t i = 0; i < FP_WARM_KEPT; i++)
         if (cache->kept[i]) close_held(column, cache->kept[i]);
+    fp_frame_reader_close(&cache->reader);
     pthread_mutex_destroy(&cache->lock);
     fp_release(&column->settings.allocator, cache);
     column->warm = NULL;
@@ -97,4 +98,23 @@ void fp_column_drop_warm(const fastpair_column *column, fp_held_warm *held) {
     int closes = --held->users == 0 && !held->is_kept;
     pthread_mutex_unlock(&column->warm->lock);
     if (closes) close_held(column, held);
+}
+
+/* ---------------------------------------------------------------- the reader */
+
+static fp_frame_reader exchange_reader(fp_warm_cache *cache, fp_frame_reader reader) {
+    pthread_mutex_lock(&cache->lock);
+    fp_frame_reader before = cache->reader;
+    cache->reader = reader;
+    pthread_mutex_unlock(&cache->lock);
+    return before;
+}
+
+fp_frame_reader fp_column_take_reader(const fastpair_column *column) {
+    return exchange_reader(column->warm, (fp_frame_reader){0});
+}
+
+void fp_column_give_reader(const fastpair_column *column, fp_frame_reader reader) {
+    fp_frame_reader before = exchange_reader(column->warm, reader);
+    fp_frame_reader_close(&before);
 }

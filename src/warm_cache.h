@@ -23,6 +23,7 @@ typedef struct fp_warm_cache {
     pthread_mutex_t lock; /* guards all below, and what users change of a held chunk */
     uint64_t clock;
     fp_held_warm *kept[FP_WARM_KEPT];
+    fp_frame_reader reader; /* that nobody uses; may be empty */
 } fp_warm_cache;
 
 /* Turns a view of a cold chunk into one of the warm chunk, which *held holds until it is dropped. A
@@ -33,6 +34,11 @@ fastpair_status fp_column_hold_warm(const fastpair_column *column, fp_chunk_view
 
 /* Drops what was held; NULL is allowed. Views of it end. */
 void fp_column_drop_warm(const fastpair_column *column, fp_held_warm *held);
+
+/* Takes the reader that the column keeps; what comes back is empty if another thread has it. Whoever
+ * takes gives back, and the column closes what it has no place for. */
+fp_frame_reader fp_column_take_reader(const fastpair_column *column);
+void fp_column_give_reader(const fastpair_column *column, fp_frame_reader reader);
 
 /* Makes the cache of a column that may have cold chunks. */
 fastpair_status fp_warm_cache_open(fastpair_column *column, fastpair_error *error);

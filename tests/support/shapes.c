@@ -259,7 +259,7 @@ void shape_from_rows(shape *s, const char *name, const uint8_t *bytes, const uin
     snprintf(s->name, sizeof s->name, "%s", name);
     uint64_t *ends = checked(malloc((rows + 1) * sizeof *ends));
     for (uint64_t i = 0; i < rows; i++) ends[i] = offsets[i + 1] - offsets[0];
-    settle(s, rows ? bytes + offsets[0] : NULL, ends, rows, valid, &(shape_options){0});
+    settle(s, bytes ? bytes + offsets[0] : NULL, ends, rows, valid, &(shape_options){0});
     free(ends);
 }
 

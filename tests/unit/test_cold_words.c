@@ -50,7 +50,11 @@ static fastpair_status read_words(fp_column_dict *dictionary, const uint16_t *wo
                       .group_batches = fp_group_batches(32, FP_MAX_TOKEN),
                       .sections = {[FP_SECTION_CODES] = {0, size, 0}}};
     fp_chunk_view view = {.chunk = &chunk, .block = block, .dictionary = dictionary};
-    return fp_cold_read_words(&view, out, allocator, NULL);
+    fp_frame_reader reader = {0};
+    CHECK_EQ(fp_cold_open_reader(&view, allocator, &reader, NULL), FASTPAIR_OK);
+    fastpair_status status = fp_cold_read_words(&view, out, &reader, NULL);
+    fp_frame_reader_close(&reader);
+    return status;
 }
 
 static void holes(uint32_t longest, const fp_open_settings *settings) {

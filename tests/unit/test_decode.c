@@ -113,14 +113,14 @@ static fp_dict make_dict(uint32_t bits, uint32_t slots, shape kind, uint64_t *ra
     return dict;
 }
 
-/* Text has bricks where the CPU has the instructions, unless there are more than 32767. */
+/* Text has bricks where the CPU has the instructions, unless there are more than 65534. */
 static void check_bricks(const subject *s, shape kind) {
 #if defined(__x86_64__)
     uint64_t bricks = 0;
     for (uint32_t r = 0; r < s->dict.run_count; r++)
         bricks += (uint64_t)s->dict.runs[r].count * ((s->dict.runs[r].length + 15) / 16);
     const fp_decoder *best = s->decoders[s->decoder_count - 1];
-    int expected = is_text(kind) && best->cell_bytes > 16 && bricks <= 32767 &&
+    int expected = is_text(kind) && best->cell_bytes > 16 && bricks <= 65534 &&
                    fastpair_cpu_detect() == FASTPAIR_CPU_AVX512;
     if (is_text(kind)) CHECK_EQ(best->bulk_loop == fp_decode_bricks_avx512, expected);
 #else
