@@ -268,6 +268,7 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
         }
         probe_rows(column, &totals, valid ? &all : NULL);
         probe_metadata(column, &totals, valid ? &all : NULL);
+        fuzz_probe_arrow(column, totals.rows, &options.allocator, valid);
         if (valid || !memory.refused) compare_with_oracle(data, size, valid ? &all : NULL);
         run_reader(data, size, &options, valid ? &all : NULL);
 

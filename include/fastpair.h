@@ -5,7 +5,8 @@
  *   fastpair_compress.h  columns in: compress, stream, train dictionaries
  *   fastpair_column.h    a column, opened: inspect, validate
  *   fastpair_decode.h    columns out: decode, make cold or warm, stream
- * GPU decoding is in fastpair_gpu.h. No CUDA header is needed for it either.
+ * Two headers are apart: fastpair_gpu.h decodes on GPUs, and no CUDA header is needed for it;
+ * fastpair_arrow.h takes columns from and to Apache Arrow, and no Arrow library is needed for it.
  *
  * What a column is. Rows of bytes: any bytes, any lengths below 4 GiB, empty rows and nulls
  * included. A compressed column is one `.fpc` image (docs/format.md): chunks of rows, each of which

@@ -39,6 +39,11 @@ typedef struct fastpair_open_options {
     /* Bytes that a reader may allocate; 0 means 384 MiB. What needs more is LIMIT. Columns do
      * not look at it: fastpair_column_open says what they take. */
     uint64_t memory_limit;
+    /* Called once when the last reference to the column is dropped, from the thread that drops it;
+     * NULL: nothing is. So that an image in memory can go with its column. Not called if opening
+     * fails, nor by readers. */
+    void (*on_close)(void *context);
+    void *on_close_context;
 } fastpair_open_options;
 
 /* An open compressed column. Any number of threads may use one at once, closing excepted. */
@@ -74,7 +79,12 @@ FASTPAIR_API fastpair_status fastpair_column_open_file(const char *path,
                                                        fastpair_column **column,
                                                        fastpair_error *error);
 
-/* Closes a column. No other thread and no GPU job may be using it. */
+/* Takes another reference to a column, so that two owners may each close it; returns `column`. Any
+ * thread may call it while the column is open. */
+FASTPAIR_API fastpair_column *fastpair_column_retain(fastpair_column *column);
+
+/* Drops a reference; the last one closes the column. No other thread that holds no reference of its
+ * own and no GPU job may be using it. */
 FASTPAIR_API void fastpair_column_close(fastpair_column *column);
 
 /* ---------------------------------------------------------------- what a column holds */

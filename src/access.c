@@ -126,6 +126,31 @@ void fp_put_offsets(const fastpair_destination *destination, uint64_t first, con
 
 /* ---------------------------------------------------------------- ranges of rows */
 
+/* Chunk bytes from .. to, and where they go. */
+typedef struct slice {
+    uint64_t from, to;
+    uint8_t *out;
+} slice;
+
+/* Decodes bytes from .. to of a chunk in task i and looks whether they are UTF-8. */
+static fastpair_status decode_text(const fp_range_job *job, fp_chunk_view *view, slice wanted,
+                                   uint64_t i, fp_batch_cache *cache, fastpair_error *error) {
+    uint64_t base = job->column->starts.byte[view->number], first = base + wanted.from - job->begin;
+    fp_text_rows rows = {job->destination, 0, job->count, fp_text_level(job->column, job->bulk)};
+    fp_text_edges edges = {wanted.from == 0 || base + wanted.from == job->begin,
+                           wanted.to == view->chunk->decoded_bytes || base + wanted.to == job->end};
+    fp_text_walk walk;
+    fp_text_begin(&walk, &rows, first);
+    view->watch = &walk.watch;
+    fastpair_status status =
+        fp_chunk_decode_bytes(view, wanted.from, wanted.to, wanted.out, cache, error);
+    view->watch = NULL;
+    if (status) return status;
+    if (!edges.is_start) job->text->seams[i] = first;
+    if (!fp_text_end(&walk, first + (wanted.to - wanted.from), edges)) job->text->is_wrong = 1;
+    return FASTPAIR_OK;
+}
+
 /* Decodes the bytes of one window. A cut inside a chunk moves forward to the next batch start. That
  * depends on the cut alone, so neighbouring windows agree on it, and is less than a window away, so
  * windows never overlap. */
@@ -160,10 +185,11 @@ static fastpair_status decode_window(const fp_range_job *job, uint64_t i, fastpa
             status = fp_chunk_next_batch(&view, to, &to, error);
         /* The last cut may have moved past the end of the range. */
         if (base + to > job->end) to = job->end - base;
+        slice wanted = {from, to, job->destination->bytes + (base + from - job->begin)};
         if (!status && from < to)
-            status = fp_chunk_decode_bytes(&view, from, to,
-                                           job->destination->bytes + (base + from - job->begin),
-                                           &cache, error);
+            status = job->text && !fp_chunk_is_ascii(&view)
+                         ? decode_text(job, &view, wanted, i, &cache, error)
+                         : fp_chunk_decode_bytes(&view, from, to, wanted.out, &cache, error);
         if (status) return status;
     }
     return FASTPAIR_OK;
@@ -220,6 +246,32 @@ static fastpair_status range_task(void *context, uint64_t i, fastpair_error *err
                                : decode_row_window(job, i - job->byte_tasks, error);
 }
 
+static fastpair_status rows_task(void *context, uint64_t i, fastpair_error *error) {
+    return decode_row_window(context, i, error);
+}
+
+static fastpair_status bytes_task(void *context, uint64_t i, fastpair_error *error) {
+    return decode_window(context, i, error);
+}
+
+/* Offsets first, so that whoever decodes bytes knows where rows begin in them. */
+static fastpair_status decode_as_text(fp_range_job *job, uint64_t row_tasks, uint32_t threads,
+                                      fastpair_error *error) {
+    const fastpair_allocator *allocator = &job->column->settings.allocator;
+    uint64_t *seams = fp_allocate(allocator, job->byte_tasks, sizeof *seams);
+    if (!seams) return fp_fail_memory(error, job->byte_tasks * sizeof *seams);
+    for (uint64_t i = 0; i < job->byte_tasks; i++) seams[i] = UINT64_MAX;
+    job->text->seams = seams;
+    fastpair_status status = fp_run_tasks(threads, row_tasks, rows_task, job, error);
+    if (!status) status = fp_run_tasks(threads, job->byte_tasks, bytes_task, job, error);
+    for (uint64_t i = 0; i < job->byte_tasks && !status; i++)
+        if (seams[i] != UINT64_MAX &&
+            !fp_text_seam_is_good(job->destination, seams[i], job->end - job->begin))
+            job->text->is_wrong = 1;
+    fp_release(allocator, seams);
+    return status;
+}
+
 static uint64_t window_of(uint64_t bytes) {
     uint64_t share = bytes / WINDOWS;
     return share < LEAST_WINDOW ? LEAST_WINDOW : share > LARGEST_WINDOW ? LARGEST_WINDOW : share;
@@ -232,14 +284,18 @@ static int is_bulk(const fp_footer *totals, uint64_t bytes, uint32_t threads) {
     return codes >= (double)FP_BULK_CODES * threads;
 }
 
-fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t first,
-                                       uint64_t count, fastpair_destination *destination,
-                                       fastpair_error *error) {
+fastpair_status fp_column_decode(const fastpair_column *column, uint64_t first, uint64_t count,
+                                 fastpair_destination *destination, int *is_text,
+                                 fastpair_error *error) {
     if (!column || !destination)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_decode: column and destination must not be NULL");
-    fp_range_job job = {
-        .column = column, .destination = destination, .first = first, .count = count};
+    fp_text_check text = {0};
+    fp_range_job job = {.column = column,
+                        .destination = destination,
+                        .first = first,
+                        .count = count,
+                        .text = is_text ? &text : NULL};
     fastpair_status status = fp_begin_destination(destination, error);
     if (!status) status = range_starts(column, first, count, &job.begin, &job.end, error);
     if (!status) status = fp_check_destination(destination, job.end - job.begin, error);
@@ -250,11 +306,21 @@ fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t f
     job.bulk = is_bulk(&column->totals, bytes, threads);
     job.byte_tasks = bytes ? (bytes - 1) / job.window + 1 : 0;
     uint64_t row_tasks = count / WINDOW_ROWS + (count % WINDOW_ROWS != 0);
-    status = column->warm
-                 ? fp_decode_cold_range(&job, threads, error)
-                 : fp_run_tasks(threads, job.byte_tasks + row_tasks, range_task, &job, error);
+    if (column->warm)
+        status = fp_decode_cold_range(&job, threads, error);
+    else if (is_text)
+        status = decode_as_text(&job, row_tasks, threads, error);
+    else
+        status = fp_run_tasks(threads, job.byte_tasks + row_tasks, range_task, &job, error);
     if (status) return status;
     fp_put_offset(destination, count, bytes);
     destination->nulls = job.nulls;
+    if (is_text) *is_text = !text.is_wrong;
     return FASTPAIR_OK;
+}
+
+fastpair_status fastpair_column_decode(const fastpair_column *column, uint64_t first,
+                                       uint64_t count, fastpair_destination *destination,
+                                       fastpair_error *error) {
+    return fp_column_decode(column, first, count, destination, NULL, error);
 }

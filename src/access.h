@@ -20,6 +20,60 @@ void fp_put_offset(const fastpair_destination *destination, uint64_t i, uint64_t
 void fp_put_offsets(const fastpair_destination *destination, uint64_t first, const uint64_t *starts,
                     uint32_t count, uint64_t base);
 
+/* Whether decoded rows are UTF-8, found out while they are decoded (access_text.c). */
+typedef struct fp_text_check {
+    _Atomic int is_wrong;
+    /* Of each task that decodes bytes: where its first byte is in the destination if the task begins
+     * inside a chunk, else UINT64_MAX. */
+    uint64_t *seams;
+} fp_text_check;
+
+/* Decoded rows first .. end of a destination, whose offsets are there. */
+typedef struct fp_text_rows {
+    const fastpair_destination *destination;
+    uint64_t first, end;
+    fastpair_cpu_level level;
+} fp_text_rows;
+
+/* Bytes of a destination that are judged piece by piece, as they come. */
+typedef struct fp_text_walk {
+    const fp_text_rows *rows; /* all rows that begin in these bytes are among them */
+    uint64_t from;            /* the first byte */
+    uint64_t judged;          /* bytes up to here, from the fourth on, are judged */
+    uint64_t row;             /* rows before this one begin before `judged` */
+    int is_wrong;
+    fp_decode_watch watch; /* whoever decodes calls it */
+} fp_text_walk;
+
+void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from);
+
+/* Which ends of the bytes are ends of rows, too. Where they are not, the first three bytes are not
+ * judged, and characters may lack bytes at the end. */
+typedef struct fp_text_edges {
+    int is_start, is_end;
+} fp_text_edges;
+
+/* Judges the rest of the bytes, which end at `to`. 1 if they are UTF-8, as far as they can be judged,
+ * and no row of them begins inside a character. */
+int fp_text_end(fp_text_walk *walk, uint64_t to, fp_text_edges edges);
+
+/* Both at once, for bytes that are whole rows. */
+int fp_text_is_good(const fp_text_rows *rows, uint64_t from, uint64_t to);
+
+/* The same for the three bytes from a seam on, when all bytes up to `end`, the last of the rows, are
+ * there. */
+int fp_text_seam_is_good(const fastpair_destination *destination, uint64_t at, uint64_t end);
+
+/* fastpair_column_decode and fastpair_column_decode_listed, for a destination with offsets. *is_text
+ * becomes 1 if all rows are UTF-8, null rows included, whose bytes a file may have in spite of the
+ * rules. `is_text` NULL: they are not looked at. */
+fastpair_status fp_column_decode(const fastpair_column *column, uint64_t first, uint64_t count,
+                                 fastpair_destination *destination, int *is_text,
+                                 fastpair_error *error);
+fastpair_status fp_column_decode_listed(const fastpair_column *column, const uint64_t *rows,
+                                        uint64_t count, fastpair_destination *destination,
+                                        int *is_text, fastpair_error *error);
+
 /* Rows of a column, and where they go. */
 typedef struct fp_range_job {
     const fastpair_column *column;
@@ -30,6 +84,7 @@ typedef struct fp_range_job {
     uint64_t byte_tasks;
     int bulk; /* as fp_decode_codes takes it */
     _Atomic uint64_t nulls;
+    fp_text_check *text; /* NULL: bytes need not be UTF-8 */
 } fp_range_job;
 
 /* Offsets of rows first .. first + count of a warm chunk; `index` is the place of the first in the
@@ -41,6 +96,17 @@ fastpair_status fp_decode_offsets(const fp_range_job *job, const fp_chunk_view *
 /* Decodes a range of a column that may have cold chunks (access_cold.c), chunk by chunk. `threads`
  * work on it. */
 fastpair_status fp_decode_cold_range(fp_range_job *job, uint32_t threads, fastpair_error *error);
+
+/* 1 if whatever a chunk holds is UTF-8. */
+static inline int fp_chunk_is_ascii(const fp_chunk_view *view) {
+    return view->dictionary && fp_column_dict_is_ascii(view->dictionary);
+}
+
+/* Which instructions judge UTF-8: the widest ones only where there is much to do. */
+static inline fastpair_cpu_level fp_text_level(const fastpair_column *column, int bulk) {
+    fastpair_cpu_level level = column->settings.level;
+    return level == FASTPAIR_CPU_AVX512 && !bulk ? FASTPAIR_CPU_AVX2 : level;
+}
 
 /* What decoding so many bytes and rows costs, for fp_threads_for. */
 static inline uint64_t fp_column_work(uint64_t bytes, uint64_t rows) {

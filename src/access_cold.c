@@ -127,8 +127,9 @@ static fastpair_status decode_words(fp_range_job *job, const fp_chunk_view *cold
     if (!status) status = fp_column_dict_word_decoder(cold->dictionary, &decoder, error);
     if (!status) status = fp_column_dict_lengths(cold->dictionary, &lengths, error);
     if (status) return status;
-    fp_code_range range = {(const uint8_t *)words,     words_bytes, 0,
-                           chunk->codes + chunk->rows, cold->bulk,  fp_chunk_rarely_above(chunk)};
+    fp_code_range range = {
+        (const uint8_t *)words,       words_bytes, 0, chunk->codes + chunk->rows, cold->bulk,
+        fp_chunk_rarely_above(chunk), NULL};
     uint64_t at = job->column->starts.byte[cold->number] - job->begin;
     if (fp_decode_codes(decoder, &range, destination->bytes + at, chunk->decoded_bytes) !=
         chunk->decoded_bytes)
@@ -165,6 +166,17 @@ static fastpair_status decode_whole(fp_range_job *job, const fp_chunk_view *cold
     return status;
 }
 
+/* Looks at the rows of a chunk that were decoded. Their offsets are there, and no others need be. */
+static void look_at_text(const fp_range_job *job, const fp_chunk_view *view, const slice *wanted) {
+    const uint64_t *starts = job->column->starts.byte + view->number;
+    if (!job->text || fp_chunk_is_ascii(view)) return;
+    uint64_t from = starts[0] > job->begin ? starts[0] : job->begin;
+    uint64_t to = starts[1] < job->end ? starts[1] : job->end;
+    fp_text_rows rows = {job->destination, wanted->index, wanted->index + wanted->rows,
+                         fp_text_level(job->column, job->bulk)};
+    if (!fp_text_is_good(&rows, from - job->begin, to - job->begin)) job->text->is_wrong = 1;
+}
+
 static fastpair_status decode_chunk(void *context, uint64_t i, fastpair_error *error) {
     const cold_job *cold = context;
     fp_range_job *job = cold->range;
@@ -180,10 +192,14 @@ static fastpair_status decode_chunk(void *context, uint64_t i, fastpair_error *e
     fastpair_status status = fp_column_pass_chunk(column, number, &room, &view, error);
     if (status) return status;
     view.bulk = job->bulk;
-    if (view.chunk->cold && wanted.rows == view.chunk->rows)
-        return decode_whole(job, &view, &wanted, error);
+    if (view.chunk->cold && wanted.rows == view.chunk->rows) {
+        status = decode_whole(job, &view, &wanted, error);
+        if (!status) look_at_text(job, &view, &wanted);
+        return status;
+    }
     status = fp_column_hold_warm(column, &view, &held, error);
     if (!status) status = decode_slice(job, &view, &wanted, error);
+    if (!status) look_at_text(job, &view, &wanted);
     fp_column_drop_warm(column, held);
     return status;
 }

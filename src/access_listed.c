@@ -168,6 +168,7 @@ typedef struct list_job {
     uint64_t count;
     uint64_t *ends; /* of each piece: first its bytes, then where it ends in the destination */
     _Atomic uint64_t nulls;
+    fp_text_check *text; /* NULL: bytes need not be UTF-8 */
 } list_job;
 
 static uint64_t piece_rows(const list_job *job, uint64_t piece) {
@@ -196,6 +197,7 @@ static fastpair_status decode_piece_at(cursor *at, list_job *job, uint64_t piece
     fp_chunk_view waiting = {0};
     uint64_t waiting_from = 0, waiting_to = 0;
     fastpair_status status;
+    int is_ascii = 1;
     for (uint64_t i = first; i < first + count; i++) {
         uint64_t from, to;
         uint64_t next = i + 1 < first + count ? job->rows[i + 1] : UINT64_MAX;
@@ -208,6 +210,7 @@ static fastpair_status decode_piece_at(cursor *at, list_job *job, uint64_t piece
                 return status;
             waiting = at->view;
             waiting_from = from;
+            if (job->text) is_ascii &= fp_chunk_is_ascii(&at->view);
         }
         waiting_to = to;
         if (to - from > end - place) /* it was shorter when measured: others change the image */
@@ -224,6 +227,14 @@ static fastpair_status decode_piece_at(cursor *at, list_job *job, uint64_t piece
                                         destination->bytes + (place - (waiting_to - waiting_from)),
                                         &cache, error)))
         return status;
+    if (place != end) /* so that no byte of a row was never written */
+        return fp_chunk_fault(&at->view, FP_SECTION_LENGTHS, 0,
+                              "row lengths changed while being read", error);
+    if (!is_ascii) {
+        fp_text_rows rows = {destination, first, first + count, fp_text_level(job->column, 0)};
+        uint64_t start = piece ? job->ends[piece - 1] : 0;
+        if (!fp_text_is_good(&rows, start, place)) job->text->is_wrong = 1;
+    }
     atomic_fetch_add_explicit(&job->nulls, nulls, memory_order_relaxed);
     return FASTPAIR_OK;
 }
@@ -237,9 +248,9 @@ static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_erro
     return status;
 }
 
-fastpair_status fastpair_column_decode_listed(const fastpair_column *column, const uint64_t *rows,
-                                              uint64_t count, fastpair_destination *destination,
-                                              fastpair_error *error) {
+fastpair_status fp_column_decode_listed(const fastpair_column *column, const uint64_t *rows,
+                                        uint64_t count, fastpair_destination *destination,
+                                        int *is_text, fastpair_error *error) {
     if (!column || !destination || (!rows && count))
         return fp_fail(
             error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
@@ -248,7 +259,9 @@ fastpair_status fastpair_column_decode_listed(const fastpair_column *column, con
         column->settings.threads, count < UINT64_MAX / ROW_WORK ? count * ROW_WORK : UINT64_MAX);
     const fastpair_allocator *allocator = &column->settings.allocator;
     uint64_t pieces = count / PIECE_ROWS + (count % PIECE_ROWS != 0), bytes = 0, only_end;
+    fp_text_check text = {0};
     list_job job = {.column = column,
+                    .text = is_text ? &text : NULL,
                     .destination = destination,
                     .rows = rows,
                     .count = count,
@@ -270,5 +283,12 @@ fastpair_status fastpair_column_decode_listed(const fastpair_column *column, con
     if (status) return status;
     fp_put_offset(destination, count, bytes);
     destination->nulls = job.nulls;
+    if (is_text) *is_text = !text.is_wrong;
     return FASTPAIR_OK;
+}
+
+fastpair_status fastpair_column_decode_listed(const fastpair_column *column, const uint64_t *rows,
+                                              uint64_t count, fastpair_destination *destination,
+                                              fastpair_error *error) {
+    return fp_column_decode_listed(column, rows, count, destination, NULL, error);
 }

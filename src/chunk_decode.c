@@ -98,8 +98,9 @@ static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first,
     const fp_decoder *decoder;
     fastpair_status status = fp_column_dict_decoder(view->dictionary, &decoder, error);
     if (status) return status;
-    fp_code_range range = {view->block + codes->offset, codes->size, begin, end - begin, view->bulk,
-                           fp_chunk_rarely_above(chunk)};
+    fp_code_range range = {
+        view->block + codes->offset,  codes->size, begin, end - begin, view->bulk,
+        fp_chunk_rarely_above(chunk), view->watch};
     if (fp_decode_codes(decoder, &range, out, size) != size)
         return fp_chunk_fault(
             view, FP_SECTION_CODES, 0,
@@ -121,8 +122,10 @@ static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar 
     if (wanted.from < start || wanted.to > end || end > s->end || end - start > FP_LARGEST_BATCH)
         return sidecar_fault(view, error);
     fp_batch_cache_empty(cache);
+    fp_chunk_view aside = *view;
+    aside.watch = NULL; /* these bytes are not in their place */
     fastpair_status status =
-        decode_batches(view, batch, batch + 1, cache->bytes, end - start, error);
+        decode_batches(&aside, batch, batch + 1, cache->bytes, end - start, error);
     if (status) return status;
     cache->number = view->number;
     cache->start = start;

@@ -17,6 +17,8 @@ typedef struct fp_chunk_view {
     fp_column_dict *dictionary; /* NULL for a stored chunk */
     uint64_t number;            /* of the chunk in its column, for messages */
     int bulk;                   /* as fp_decode_codes takes it */
+    const fp_decode_watch
+        *watch; /* of bytes that fp_chunk_decode_bytes decodes in place; NULL: none */
 } fp_chunk_view;
 
 /* One decoded batch, kept by callers that decode pieces, since neighbouring pieces mostly share a

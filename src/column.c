@@ -111,6 +111,8 @@ static fastpair_status open_image(const uint8_t *data, uint64_t size, size_t map
         return fp_fail_memory(error, sizeof *opened);
     }
     opened->settings = *settings;
+    opened->settings.on_close = NULL; /* not for a column that fails to open */
+    opened->references = 1;
     opened->image = data;
     opened->size = size;
     opened->mapped_bytes = mapped_bytes;
@@ -119,6 +121,7 @@ static fastpair_status open_image(const uint8_t *data, uint64_t size, size_t map
         fastpair_column_close(opened);
         return status;
     }
+    opened->settings.on_close = settings->on_close;
     *column = opened;
     return FASTPAIR_OK;
 }
@@ -199,9 +202,16 @@ fastpair_status fastpair_column_open_file(const char *path, const fastpair_open_
                   : FASTPAIR_OK;
 }
 
+fastpair_column *fastpair_column_retain(fastpair_column *column) {
+    if (column) __atomic_fetch_add(&column->references, 1, __ATOMIC_RELAXED);
+    return column;
+}
+
 void fastpair_column_close(fastpair_column *column) {
-    if (!column) return;
-    fastpair_allocator allocator = column->settings.allocator;
+    /* What other owners did before they closed must be over before the memory goes. */
+    if (!column || __atomic_sub_fetch(&column->references, 1, __ATOMIC_ACQ_REL)) return;
+    fp_open_settings settings = column->settings;
+    fastpair_allocator allocator = settings.allocator;
     for (uint64_t i = 0; column->dictionaries && i < column->totals.dictionaries; i++)
         fp_column_dict_close(&column->dictionaries[i]);
     fp_warm_cache_close(column);
@@ -212,4 +222,5 @@ void fastpair_column_close(fastpair_column *column) {
     fp_release(&allocator, column->parts);
     if (column->mapped_bytes) munmap((void *)(uintptr_t)column->image, column->mapped_bytes);
     fp_release(&allocator, column);
+    if (settings.on_close) settings.on_close(settings.on_close_context);
 }

@@ -25,10 +25,12 @@ enum { FP_CHUNK_ABSENT, FP_CHUNK_COMING, FP_CHUNK_KEPT };
 typedef struct fp_column_parts {
     struct fp_described *described; /* name and pairs; NULL until then */
     uint32_t bounds_are_checked;
+    uint32_t is_valid; /* fastpair_column_validate has found no fault */
 } fp_column_parts;
 
 struct fastpair_column {
     fp_open_settings settings;
+    uint64_t references;  /* of all owners: changed atomically */
     const uint8_t *image; /* the whole file; mapped, if mapped_bytes is not 0, else the caller's */
     uint64_t size;
     size_t mapped_bytes;
@@ -42,6 +44,10 @@ struct fastpair_column {
     struct fp_warm_cache *warm; /* warm_cache.h; NULL if no chunk can be cold */
     fp_column_parts *parts;
 };
+
+static inline int fp_column_is_valid(const fastpair_column *column) {
+    return __atomic_load_n(&column->parts->is_valid, __ATOMIC_ACQUIRE) != 0;
+}
 
 static inline fastpair_type fp_column_type(const fastpair_column *column) {
     return column->totals.is_text ? FASTPAIR_TYPE_TEXT : FASTPAIR_TYPE_BYTES;
@@ -65,9 +71,12 @@ static inline const fp_chunk *fp_column_find_kept(const fastpair_column *column,
 
 static inline fp_chunk_view fp_column_view(const fastpair_column *column, uint64_t number,
                                            const fp_chunk *chunk) {
-    return (fp_chunk_view){chunk, column->image + chunk->position,
-                           chunk->coded ? &column->dictionaries[chunk->dictionary] : NULL, number,
-                           0};
+    return (fp_chunk_view){chunk,
+                           column->image + chunk->position,
+                           chunk->coded ? &column->dictionaries[chunk->dictionary] : NULL,
+                           number,
+                           0,
+                           NULL};
 }
 
 /* fp_column_chunk for a header that nobody has kept. */

@@ -10,6 +10,7 @@
 
 #include "options.h"
 #include "threads.h"
+#include "utf8.h"
 
 #include <inttypes.h>
 
@@ -36,6 +37,8 @@ fastpair_status fp_open_settings_resolve(const fastpair_open_options *options,
     settings->level = given.cpu_level == FASTPAIR_CPU_BEST ? best : given.cpu_level;
     settings->threads = given.threads ? given.threads : 1;
     settings->memory_limit = given.memory_limit ? given.memory_limit : DEFAULT_MEMORY;
+    settings->on_close = given.on_close;
+    settings->on_close_context = given.on_close_context;
     return FASTPAIR_OK;
 }
 
@@ -156,6 +159,17 @@ fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t
     }
     *lengths = made;
     return made ? FASTPAIR_OK : fp_fail_memory(error, 1ull << dictionary->dict.code_bits);
+}
+
+int fp_column_dict_is_ascii(fp_column_dict *dictionary) {
+    uint32_t are = __atomic_load_n(&dictionary->tokens_are, __ATOMIC_RELAXED);
+    if (are == FP_TOKENS_UNKNOWN) {
+        /* Codes without a token decode to zeros. */
+        are = fp_is_ascii(dictionary->dict.bytes, dictionary->dict.bytes_size) ? FP_TOKENS_ASCII
+                                                                               : FP_TOKENS_ANY;
+        __atomic_store_n(&dictionary->tokens_are, are, __ATOMIC_RELAXED);
+    }
+    return are == FP_TOKENS_ASCII;
 }
 
 uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary) {

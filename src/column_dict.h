@@ -11,13 +11,18 @@
 /* The caller's open options, checked and with every default filled in. */
 typedef struct fp_open_settings {
     fastpair_allocator allocator;
-    fastpair_cpu_level level; /* one that this CPU has, never FASTPAIR_CPU_BEST */
-    uint32_t threads;         /* at least 1 */
-    uint64_t memory_limit;    /* of a reader */
+    fastpair_cpu_level level;        /* one that this CPU has, never FASTPAIR_CPU_BEST */
+    uint32_t threads;                /* at least 1 */
+    uint64_t memory_limit;           /* of a reader */
+    void (*on_close)(void *context); /* of a column; NULL: none */
+    void *on_close_context;
 } fp_open_settings;
 
 fastpair_status fp_open_settings_resolve(const fastpair_open_options *options,
                                          fp_open_settings *settings, fastpair_error *error);
+
+/* Which bytes a dictionary's tokens have. */
+enum { FP_TOKENS_UNKNOWN, FP_TOKENS_ASCII, FP_TOKENS_ANY };
 
 /* Any number of threads may use one at once. What is above the empty line never
  * changes. */
@@ -32,6 +37,7 @@ typedef struct fp_column_dict {
     fp_decoder *decoder;              /* NULL until first used, then for good: read atomically */
     fp_decoder *word_decoder;         /* of words of cold chunks; the same */
     uint8_t *length_of_code;          /* the same */
+    uint32_t tokens_are;              /* FP_TOKENS_ constant: read atomically */
 } fp_column_dict;
 
 /* What decoding tables may take: up to 18 bytes per code, and copies of tokens of more than 16 bytes,
@@ -69,6 +75,10 @@ fastpair_status fp_column_dict_word_decoder(fp_column_dict *dictionary, const fp
  * decoder's tables. Built like the decoder. */
 fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t **lengths,
                                        fastpair_error *error);
+
+/* 1 if no token has a byte above 127, so that whatever codes decode to is ASCII. Looks at the tokens
+ * once. */
+int fp_column_dict_is_ascii(fp_column_dict *dictionary);
 
 /* Upper bound on what tables that are not built yet will take, or 0 if all are there. */
 uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary);

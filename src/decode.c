@@ -318,6 +318,7 @@ static int decode_groups(const fp_decoder *decoder, const fp_code_range *codes, 
         at->out += size;
         at->code += run.groups * FP_DECODE_GROUP;
         groups -= run.groups;
+        if (codes->watch) codes->watch->look(codes->watch->context, at->out);
     }
     return 1;
 }

@@ -28,6 +28,13 @@ void fp_decoder_close(fp_decoder *decoder, const fastpair_allocator *allocator);
  * this many codes per thread on (docs/lab/cpu-decoder.md). */
 #define FP_BULK_CODES (1u << 19)
 
+/* Somebody who looks at decoded bytes while they are in the first-level cache: called now and then,
+ * with the end of what is decoded so far. */
+typedef struct fp_decode_watch {
+    void (*look)(void *context, const uint8_t *end);
+    void *context;
+} fp_decode_watch;
+
 /* Codes first .. first + count of a packed stream. Whoever fills it in has checked that
  * fp_packed_size(first + count) <= packed_size. Fastest when `first` is a multiple of 32. */
 typedef struct fp_code_range {
@@ -38,6 +45,7 @@ typedef struct fp_code_range {
     /* Tokens of more bytes are rare: 16 or 32; 0 or more if nothing is known. What is true of it
      * decides how fast decoding is, and nothing else. */
     uint32_t rarely_above;
+    const fp_decode_watch *watch; /* NULL: nobody */
 } fp_code_range;
 
 /* Decodes a range to out[0 .. capacity). Whatever the codes are, nothing outside the packed bytes

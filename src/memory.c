@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static void *default_allocate(void *context, size_t size) {
     (void)context;
@@ -32,6 +33,21 @@ void *fp_allocate(const fastpair_allocator *allocator, uint64_t count, uint64_t 
     uint64_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX) return NULL;
     return allocator->allocate(allocator->context, bytes ? (size_t)bytes : 1);
+}
+
+/* What a large page has, and from how many bytes on they are asked for. */
+#define LARGE_PAGE (2u << 20)
+#define LARGE_SIZE (2 * LARGE_PAGE)
+
+void fp_expect_writes(const fastpair_allocator *allocator, void *memory, uint64_t size) {
+#ifdef MADV_HUGEPAGE
+    if (allocator->allocate != default_allocate || size < LARGE_SIZE) return;
+    uint64_t skipped = -(uintptr_t)memory % LARGE_PAGE;
+    uint64_t pages = (size - skipped) / LARGE_PAGE;
+    madvise((uint8_t *)memory + skipped, (size_t)(pages * LARGE_PAGE), MADV_HUGEPAGE);
+#else
+    (void)allocator, (void)memory, (void)size;
+#endif
 }
 
 void *fp_allocate_zero(const fastpair_allocator *allocator, uint64_t count, uint64_t size) {

@@ -9,6 +9,11 @@
 fastpair_status fp_allocator_resolve(const fastpair_allocator *allocator,
                                      fastpair_allocator *resolved, fastpair_error *error);
 
+/* Tells the kernel that much memory of malloc's, which nobody has touched, is about to be written. It
+ * then may use large pages: the first touch of small ones can take longer than decoding to them. A
+ * hint: does nothing for memory of the caller's hooks, and where the kernel does not know it. */
+void fp_expect_writes(const fastpair_allocator *allocator, void *memory, uint64_t size);
+
 /* Allocates count * size bytes, uninitialised and 16-byte aligned. NULL if the hook returns NULL or
  * the product overflows PTRDIFF_MAX. Asking for 0 bytes gives a unique pointer. */
 void *fp_allocate(const fastpair_allocator *allocator, uint64_t count, uint64_t size);

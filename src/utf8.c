@@ -51,21 +51,13 @@ static inline sixteen faults(const uint8_t *bytes) {
     return bad | (wanted ^ continues);
 }
 
-/* The same for one byte. */
-static inline int is_fault(uint8_t now, uint8_t one, uint8_t two, uint8_t three) {
-    int wanted = one >= 0xc2 || two >= 0xe0 || three >= 0xf0;
-    if (wanted != ((now & 0xc0) == 0x80) || now >= 0xf5 || (now & 0xfe) == 0xc0) return 1;
-    return (one == 0xe0 && now < 0xa0) || (one == 0xed && now > 0x9f) ||
-           (one == 0xf0 && now < 0x90) || (one == 0xf4 && now > 0x8f);
-}
-
 /* The first fault in bytes from .. to, or `to`. */
 static uint64_t find_fault(const fp_utf8 *text, const uint8_t *bytes, uint64_t from, uint64_t to) {
     for (uint64_t i = from; i < to; i++) {
         uint8_t one = i > 0 ? bytes[i - 1] : text->before[2];
         uint8_t two = i > 1 ? bytes[i - 2] : text->before[1 + i];
         uint8_t three = i > 2 ? bytes[i - 3] : text->before[i];
-        if (is_fault(bytes[i], one, two, three)) return i;
+        if (fp_utf8_is_fault(bytes[i], one, two, three)) return i;
     }
     return to;
 }
@@ -85,6 +77,28 @@ uint64_t fp_utf8_take(fp_utf8 *text, const uint8_t *bytes, uint64_t size) {
         text->before[2] = bytes[k];
     }
     return size;
+}
+
+/* fp_utf8_judge for any CPU. */
+static uint32_t judge_portably(const uint8_t *bytes, uint64_t size) {
+    uint64_t i = 0, halves[2];
+    if (fp_is_ascii(bytes - (size ? 3 : 0), size + (size ? 3 : 0))) return 0;
+    sixteen seen = SIXTEEN(0);
+    for (; i + sizeof seen <= size; i += sizeof seen) seen |= faults(bytes + i);
+    memcpy(halves, &seen, sizeof seen);
+    int wrong = (halves[0] | halves[1]) != 0;
+    for (const uint8_t *at = bytes + i; at < bytes + size; at++)
+        wrong |= fp_utf8_is_fault(at[0], at[-1], at[-2], at[-3]);
+    return (wrong ? FP_UTF8_WRONG : 0) | FP_UTF8_HIGH;
+}
+
+uint32_t fp_utf8_judge(fastpair_cpu_level level, const uint8_t *bytes, uint64_t size) {
+#if defined(__x86_64__)
+    if (level == FASTPAIR_CPU_AVX512) return fp_utf8_judge_avx512(bytes, size);
+    if (level == FASTPAIR_CPU_AVX2) return fp_utf8_judge_avx2(bytes, size);
+#endif
+    (void)level;
+    return judge_portably(bytes, size);
 }
 
 uint64_t fp_utf8_fault(const uint8_t *bytes, uint64_t size) {

@@ -25,6 +25,26 @@ uint64_t fp_utf8_fault(const uint8_t *bytes, uint64_t size);
 /* 1 if no byte is above 127. */
 int fp_is_ascii(const uint8_t *bytes, uint64_t size);
 
+/* Judges `size` bytes of a text, of which the three bytes before them are readable. A byte is judged
+ * by itself and the three before it; whether the text may end after the last is not asked. The result
+ * has one bit if a byte is wrong, and one if a byte, or one of the three before, is above 127: it may
+ * be there in vain. `level` is one that this CPU has, not
+ * FASTPAIR_CPU_BEST. */
+enum { FP_UTF8_WRONG = 1, FP_UTF8_HIGH = 2 };
+uint32_t fp_utf8_judge(fastpair_cpu_level level, const uint8_t *bytes, uint64_t size);
+
+/* The same for one level each (utf8_loop.h). */
+uint32_t fp_utf8_judge_avx2(const uint8_t *bytes, uint64_t size);
+uint32_t fp_utf8_judge_avx512(const uint8_t *bytes, uint64_t size);
+
+/* 1 if a byte is wrong after the three before it, of which `one` is the nearest. */
+static inline int fp_utf8_is_fault(uint8_t now, uint8_t one, uint8_t two, uint8_t three) {
+    int wanted = one >= 0xc2 || two >= 0xe0 || three >= 0xf0;
+    if (wanted != ((now & 0xc0) == 0x80) || now >= 0xf5 || (now & 0xfe) == 0xc0) return 1;
+    return (one == 0xe0 && now < 0xa0) || (one == 0xed && now > 0x9f) ||
+           (one == 0xf0 && now < 0x90) || (one == 0xf4 && now > 0x8f);
+}
+
 /* The first valid row that is not UTF-8, or rows->rows; *byte gets what fp_utf8_fault says of it.
  * The rows have passed fp_rows_check. */
 uint64_t fp_rows_not_text(const fastpair_rows *rows, uint64_t *byte);

@@ -222,7 +222,9 @@ fastpair_status fastpair_column_validate(const fastpair_column *column, fastpair
     chunk_range all = {.column = column};
     fastpair_status status = check_chunks(&all, column->totals.chunks, error);
     if (!status) status = fp_column_check_totals(column, all.nulls, all.codes, error);
-    return status ? status : fp_column_check_parts(column, error);
+    if (!status) status = fp_column_check_parts(column, error);
+    if (!status) __atomic_store_n(&column->parts->is_valid, 1, __ATOMIC_RELEASE);
+    return status;
 }
 
 fastpair_status fastpair_column_validate_rows(const fastpair_column *column, uint64_t first,

@@ -68,6 +68,8 @@ fastpair_status fp_writer_open(const fastpair_sink *sink, const fp_settings *set
     return FASTPAIR_OK;
 }
 
+const fp_settings *fp_writer_settings(const fastpair_writer *writer) { return &writer->settings; }
+
 fastpair_status fastpair_writer_open(const fastpair_sink *sink,
                                      const fastpair_compress_options *options,
                                      fastpair_writer **writer, fastpair_error *error) {

@@ -10,6 +10,9 @@ fastpair_status fp_writer_open(const fastpair_sink *sink, const fp_settings *set
                                uint64_t column_bytes, fastpair_dictionary *model,
                                fastpair_writer **writer, fastpair_error *error);
 
+/* The settings that a writer was opened with. */
+const fp_settings *fp_writer_settings(const fastpair_writer *writer);
+
 /* A column of at most so many bytes, all of which waits in the cut before the first chunk is
  * listed, is small: it is compressed as a whole, so that things can be tried. */
 #define FP_SMALL_COLUMN (4u << 20)

@@ -109,6 +109,7 @@ static fastpair_status start_device(fastpair_gpu *gpu, int ordinal, fastpair_err
             "no GPU %d: the driver sees %d of them, numbered from 0; check nvidia-smi and "
             "CUDA_VISIBLE_DEVICES",
             ordinal, count);
+    gpu->ordinal = ordinal;
     if ((result = driver->device_get(&gpu->device, ordinal)))
         return fp_driver_fail(driver, result, "opening the device", error);
     fastpair_status status = read_info(gpu, error);

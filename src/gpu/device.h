@@ -10,6 +10,7 @@ struct fastpair_gpu {
     fastpair_allocator allocator;
     fp_driver driver;
     fp_cu_device device;
+    int ordinal; /* the device's, as CUDA counts */
     fp_cu_context context;
     unsigned long long
         context_id; /* a reset gives the context another one, and takes the kernels away */

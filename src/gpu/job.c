@@ -175,8 +175,15 @@ static fastpair_status collect_column(fastpair_gpu_job *job, const fastpair_colu
                                       fastpair_error *error) {
     const fp_footer *totals = &column->totals;
     uint64_t nulls = 0, codes = 0;
-    job->columns[number] = (fp_job_column){at->next, totals->chunks, totals->rows, totals->nulls,
-                                           totals->decoded_bytes};
+    fp_job_column *described = &job->columns[number];
+    *described = (fp_job_column){at->next,
+                                 totals->chunks,
+                                 totals->rows,
+                                 totals->nulls,
+                                 totals->decoded_bytes,
+                                 1,
+                                 !image && fp_column_is_valid(column),
+                                 totals->is_text};
     for (uint64_t i = 0; i < totals->chunks; i++, at->next++) {
         fp_chunk_view view;
         fastpair_status status = fp_column_chunk(column, i, &view, error);
@@ -188,6 +195,8 @@ static fastpair_status collect_column(fastpair_gpu_job *job, const fastpair_colu
         job->chunks[at->next] = describe(column, &view, is_cold ? 0 : image);
         job->chunks[at->next].column = (uint32_t)number;
         job->sources[at->next] = source_of(view.chunk, view.block, job->outputs);
+        described->is_ascii &=
+            view.dictionary ? fp_column_dict_is_ascii(view.dictionary) : !view.chunk->decoded_bytes;
         if (!view.dictionary) continue;
         /* Chunk after chunk has the same dictionary: what is known need not be looked up. */
         if (at->dict != view.dictionary)

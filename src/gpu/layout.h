@@ -55,6 +55,9 @@ typedef struct fp_job_dict {
 typedef struct fp_job_column {
     uint64_t first_chunk, chunks;
     uint64_t rows, nulls, decoded_bytes;
+    /* What was known when the job was opened: whatever the codes are, the rows are ASCII; the column
+     * was validated, and is decoded from the bytes that were; the file says that it is text. */
+    int is_ascii, is_valid, is_text;
 } fp_job_column;
 
 /* Sizes of device memory, in order: dictionaries, computed positions, sections. */

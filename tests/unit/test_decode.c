@@ -172,6 +172,20 @@ static uint16_t any_code(uint32_t slots, uint64_t *random) {
     return (uint16_t)(r % 16 == 0 ? slots - 1 : r % 16 == 1 ? 0 : r / 16 % slots);
 }
 
+/* Whoever watches sees bytes that are final, farther each time, and never past the end. */
+typedef struct watcher {
+    const uint8_t *out, *bytes;
+    uint64_t size, seen, wrong;
+} watcher;
+
+static void look(void *context, const uint8_t *end) {
+    watcher *w = context;
+    uint64_t to = (uint64_t)(end - w->out);
+    w->wrong += to < w->seen || to > w->size ||
+                memcmp(w->out + w->seen, w->bytes + w->seen, to - w->seen) != 0;
+    w->seen = to;
+}
+
 /* Decodes a range at all levels with a capacity and expects a result (FP_DECODE_BAD included).
  * (Seven parameters: a call and its outcome, listed like a row of a table.) */
 static void expect(const subject *s, const guard *packed, uint64_t first, uint64_t count,
@@ -181,11 +195,15 @@ static void expect(const subject *s, const guard *packed, uint64_t first, uint64
     for (int i = 0; i < ways * s->decoder_count; i++) {
         int way = i / s->decoder_count;
         guard out = guard_make(capacity);
-        fp_code_range range = {packed->data, packed->size, first,
-                               count,        way == 1,     way == 2 ? 16 : 0};
+        watcher watches = {out.data, bytes, expected, 0, 0};
+        fp_decode_watch watch = {look, &watches};
+        fp_code_range range = {packed->data,      packed->size,         first, count, way == 1,
+                               way == 2 ? 16 : 0, bytes ? &watch : NULL};
         uint64_t size =
             fp_decode_codes(s->decoders[i % s->decoder_count], &range, out.data, capacity);
         CHECK_EQ(size, expected);
+        CHECK_EQ(watches.wrong, 0);
+        CHECK(!bytes || count < 256 || watches.seen > 0);
         if (size == expected && size != FP_DECODE_BAD) CHECK(!memcmp(out.data, bytes, size));
         CHECK(guard_free(&out));
     }

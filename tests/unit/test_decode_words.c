@@ -71,7 +71,8 @@ static void decode(const fp_decoder *decoder, const fp_dict *dict, uint64_t coun
         uint64_t size =
             draw_words(dict, count, rates[rate], (uint16_t *)(void *)words.data, bytes, random);
         for (int way = 0; way < 4; way++) { /* bulk or not; long tokens are taken for rare or not */
-            fp_code_range range = {words.data, words.size, 0, count, way & 1, way & 2 ? 16 : 0};
+            fp_code_range range = {words.data, words.size,       0,   count,
+                                   way & 1,    way & 2 ? 16 : 0, NULL};
             guard out = guard_make(size);
             uint64_t decoded = fp_decode_codes(decoder, &range, out.data, size);
             CHECK_EQ(decoded, size);

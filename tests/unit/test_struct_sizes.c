@@ -1,5 +1,6 @@
 /* test_struct_sizes.c - structs begin with their size: every wrong size is refused, and fields that
  * this version does not know must be 0. */
+#include "fastpair_arrow.h"
 #include "forge.h"
 #include "verify.h"
 
@@ -18,6 +19,7 @@ typedef union longer {
     fastpair_chunk_info chunk;
     fastpair_metadata metadata;
     fastpair_chunk_bounds bounds;
+    fastpair_arrow_options arrow;
     size_t struct_size;
     uint8_t bytes[512];
 } longer;
@@ -46,6 +48,13 @@ static fastpair_status with_compress(const subject *s, longer *with, fastpair_er
     fastpair_status status = fastpair_compress(s->rows, &with->compress, &image, &size, error);
     CHECK_EQ(fastpair_compress_bound(10, 10, &with->compress) == 0, status != FASTPAIR_OK);
     if (!status) fastpair_free(NULL, image);
+    return status;
+}
+
+static fastpair_status with_arrow(const subject *s, longer *with, fastpair_error *error) {
+    struct ArrowSchema schema;
+    fastpair_status status = fastpair_column_export_schema(s->column, &with->arrow, &schema, error);
+    if (!status) schema.release(&schema);
     return status;
 }
 
@@ -153,6 +162,7 @@ static void struct_sizes(void) {
     sizes_of("options", with_compress, &all, &zero, sizeof(fastpair_compress_options), 0);
     sizes_of("expert", with_expert, &all, &zero, sizeof(fastpair_expert_options), 0);
     sizes_of("open", with_open, &all, &zero, sizeof(fastpair_open_options), 0);
+    sizes_of("arrow", with_arrow, &all, &zero, sizeof(fastpair_arrow_options), 0);
     sizes_of("convert", with_convert, &all, &zero, sizeof(fastpair_convert_options), 0);
     sizes_of("chunk header", with_header, &all, &zero, sizeof(fastpair_chunk_header), 1);
     sizes_of("decode", with_destination, &all, &destination, sizeof(fastpair_destination), 0);

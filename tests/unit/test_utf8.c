@@ -93,11 +93,79 @@ static void bad_rows(void) {
     CHECK_EQ(byte, 1);
 }
 
+/* Every level judges as one byte after the other does, at every size and place, also where only the
+ * byte before the first decides. */
+static void levels(uint64_t *random) {
+    static const char *const parts[] = {"\xc3\xa9",     "\xe2\x82\xac", "\xf0\x9f\x92\xa9",
+                                        "\xe0\xa4\x85", "\xed\x95\x9c", "\xf4\x8f\xbf\xbf"};
+    uint64_t wrong = 0, bad_ones = 0, good_ones = 0;
+    for (uint32_t i = 0; i < verify_scaled(20000); i++) {
+        uint8_t text[1500];
+        uint64_t size = 0, first = 3 + check_random(random) % 70;
+        uint64_t dense = check_random(random) % 4;
+        while (size < 1400) {
+            if (check_random(random) % 4 >= dense) {
+                uint64_t plain = check_random(random) % (dense ? 9 : 500);
+                for (; plain && size < 1400; plain--) text[size++] = 'a';
+            } else {
+                const char *part = parts[check_random(random) % 6];
+                memcpy(text + size, part, strlen(part));
+                size += strlen(part);
+            }
+        }
+        uint64_t count = check_random(random) % (size - first - 4);
+        if (i % 3) { /* one byte anywhere in it, or near an end */
+            uint64_t at = i % 3 == 1 ? check_random(random) % (count + 1)
+                                     : (count < 4 ? 0 : count - check_random(random) % 4);
+            text[first + at] = (uint8_t)check_random(random);
+        }
+        uint32_t expected = 0;
+        for (uint64_t k = first; k < first + count; k++) {
+            if (fp_utf8_is_fault(text[k], text[k - 1], text[k - 2], text[k - 3]))
+                expected |= FP_UTF8_WRONG;
+            if (text[k] > 127) expected |= FP_UTF8_HIGH;
+        }
+        bad_ones += expected & FP_UTF8_WRONG;
+        good_ones += !(expected & FP_UTF8_WRONG);
+        for (int level = FASTPAIR_CPU_PORTABLE; level <= (int)fastpair_cpu_detect(); level++) {
+            uint32_t got = fp_utf8_judge((fastpair_cpu_level)level, text + first, count);
+            wrong += (got & FP_UTF8_WRONG) != (expected & FP_UTF8_WRONG);
+            wrong += (expected & FP_UTF8_HIGH) && !(got & FP_UTF8_HIGH);
+        }
+    }
+    CHECK_EQ(wrong, 0);
+    CHECK(bad_ones > 100 && good_ones > 100);
+}
+
+/* All pairs of bytes after each of some beginnings, in the middle of a register and at its ends. */
+static void all_pairs(void) {
+    static const uint64_t places[] = {0, 1, 63, 64, 127, 300, 508};
+    uint64_t wrong = 0;
+    for (uint32_t place = 0; place < 7; place++)
+        for (uint32_t first = 0x70; first < 256; first++)
+            for (uint32_t second = 0x70; second < 256; second++) {
+                uint8_t text[600];
+                memset(text, 'a', sizeof text);
+                uint8_t *at = text + 8 + places[place];
+                at[0] = (uint8_t)first, at[1] = (uint8_t)second, at[2] = at[3] = 0x80;
+                uint32_t expected = 0;
+                for (uint64_t k = 8; k < 8 + 512; k++)
+                    expected |=
+                        (uint32_t)fp_utf8_is_fault(text[k], text[k - 1], text[k - 2], text[k - 3]);
+                for (int level = FASTPAIR_CPU_AVX2; level <= (int)fastpair_cpu_detect(); level++)
+                    wrong += (fp_utf8_judge((fastpair_cpu_level)level, text + 8, 512) &
+                              FP_UTF8_WRONG) != (expected ? FP_UTF8_WRONG : 0u);
+            }
+    CHECK_EQ(wrong, 0);
+}
+
 int main(void) {
     uint64_t random = verify_seed();
     all_short_texts();
     places();
     pieces(&random);
     bad_rows();
+    levels(&random);
+    all_pairs();
     return check_done();
 }

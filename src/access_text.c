@@ -1,0 +1,135 @@
+/* access_text.c - whether rows that were just decoded are UTF-8, while their bytes are in the cache.
+ * In: decoded bytes and row offsets. Out: yes or no; whoever wants to know which row looks again.
+ *
+ * The trick is that of utf8.c: all bytes taken together must be UTF-8, and no row may begin inside a
+ * character. Row starts are looked at only where bytes are above 127. Tasks see their own bytes
+ * alone, so the first three of a window that begins inside a chunk are judged when all are there.
+ * Refuses nothing: it answers. */
+#include "access.h"
+
+#include "utf8.h"
+
+/* Bytes that are looked at together. */
+#define PIECE (16u << 10)
+
+/* What a call that finds more bytes judges is a multiple of this. */
+#define WHOLE 256u
+
+/* How many bytes before a window decide about its first one. */
+#define CONTEXT 3u
+
+static inline uint64_t load_offset(const fastpair_destination *destination, uint64_t row) {
+    const uint8_t *offsets = destination->offsets;
+    return destination->offset_bits == 32 ? fp_load32(offsets + row * 4)
+                                          : fp_load64(offsets + row * 8);
+}
+
+/* The first row of low .. high that begins at `at` or later, or `high`. Looks near `low` first. */
+static uint64_t find_start(const fp_text_rows *rows, uint64_t low, uint64_t at) {
+    uint64_t high = rows->end, step = 1;
+    if (low == high || load_offset(rows->destination, low) >= at) return low;
+    while (step < high - low && load_offset(rows->destination, low + step) < at) {
+        low += step;
+        step *= 2;
+    }
+    if (step < high - low) high = low + step;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (load_offset(rows->destination, middle) < at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* Whether no row that begins in bytes from .. to begins inside a character. *row is where to look
+ * from, and then where to go on. Inlined for each width of offsets. */
+static inline __attribute__((always_inline)) int
+starts_are_good(const fp_text_rows *rows, uint64_t to, uint64_t *row, uint32_t offset_bits) {
+    const fastpair_destination view = {.offsets = rows->destination->offsets,
+                                       .offset_bits = offset_bits};
+    const uint8_t *bytes = rows->destination->bytes;
+    uint64_t i = *row, wrong = 0;
+    for (; i < rows->end; i++) {
+        uint64_t start = load_offset(&view, i);
+        if (start >= to) break;
+        wrong |= (bytes[start] & 0xc0) == 0x80;
+    }
+    *row = i;
+    return !wrong;
+}
+
+static int look_at_starts(const fp_text_rows *rows, uint64_t from, uint64_t to, uint64_t *row) {
+    *row = find_start(rows, *row, from);
+    return rows->destination->offset_bits == 32 ? starts_are_good(rows, to, row, 32)
+                                                : starts_are_good(rows, to, row, 64);
+}
+
+/* Judges bytes from .. to one by one; those before `first` are nobody's. */
+static int few_are_good(const uint8_t *bytes, uint64_t first, uint64_t from, uint64_t to) {
+    int wrong = 0;
+    for (uint64_t i = from; i < to; i++)
+        wrong |=
+            fp_utf8_is_fault(bytes[i], i > first ? bytes[i - 1] : 0,
+                             i > first + 1 ? bytes[i - 2] : 0, i > first + 2 ? bytes[i - 3] : 0);
+    return !wrong;
+}
+
+/* Whether no character lacks a byte where bytes from .. to end. */
+static int is_whole(const uint8_t *bytes, uint64_t from, uint64_t to) {
+    fp_utf8 end = {{0}};
+    for (uint64_t i = to - from < CONTEXT ? from : to - CONTEXT; i < to; i++)
+        end.before[CONTEXT - (to - i)] = bytes[i];
+    return fp_utf8_is_whole(&end);
+}
+
+/* Judges the next bytes, up to `to`. */
+static void walk_on(fp_text_walk *walk, uint64_t to) {
+    const fp_text_rows *rows = walk->rows;
+    const uint8_t *bytes = rows->destination->bytes;
+    while (walk->judged < to && !walk->is_wrong) {
+        uint64_t from = walk->judged, end = to - from < PIECE ? to : from + PIECE;
+        uint32_t found = fp_utf8_judge(rows->level, bytes + from, end - from);
+        if (found & FP_UTF8_WRONG ||
+            (found & FP_UTF8_HIGH && !look_at_starts(rows, from, end, &walk->row)))
+            walk->is_wrong = 1;
+        walk->judged = end;
+    }
+}
+
+/* A little stays for the next time, so that pieces are whole. */
+static void look(void *context, const uint8_t *end) {
+    fp_text_walk *walk = context;
+    uint64_t to = (uint64_t)(end - walk->rows->destination->bytes);
+    if (to > walk->judged) walk_on(walk, to - (to - walk->judged) % WHOLE);
+}
+
+void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from) {
+    *walk = (fp_text_walk){.rows = rows,
+                           .from = from,
+                           .judged = from + CONTEXT,
+                           .row = rows->first,
+                           .watch = {look, walk}};
+}
+
+int fp_text_end(fp_text_walk *walk, uint64_t to, fp_text_edges edges) {
+    const fp_text_rows *rows = walk->rows;
+    const uint8_t *bytes = rows->destination->bytes;
+    uint64_t from = walk->from, few = to - from < CONTEXT ? to : from + CONTEXT, row = rows->first;
+    if (from == to) return 1;
+    walk_on(walk, to);
+    return !walk->is_wrong && (!edges.is_start || few_are_good(bytes, from, from, few)) &&
+           (!edges.is_end || is_whole(bytes, from, to)) && look_at_starts(rows, from, few, &row);
+}
+
+int fp_text_is_good(const fp_text_rows *rows, uint64_t from, uint64_t to) {
+    fp_text_walk walk;
+    fp_text_begin(&walk, rows, from);
+    return fp_text_end(&walk, to, (fp_text_edges){1, 1});
+}
+
+int fp_text_seam_is_good(const fastpair_destination *destination, uint64_t at, uint64_t end) {
+    return few_are_good(destination->bytes, 0, at, end - at < CONTEXT ? end : at + CONTEXT) &&
+           (end - at >= CONTEXT || is_whole(destination->bytes, 0, end));
+}
