@@ -7,8 +7,8 @@
 #include "arguments.h"
 
 #include "cli.h"
+#include "values.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,72 +80,6 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* Prints a usage mistake; never CLI_OK. */
-#define MISTAKE(...) (cli_fail(NULL, __VA_ARGS__), cli_fail(NULL, "try 'fastpair --help'"))
-
-/* Digits only, without sign; *end is set to what follows. */
-static bool read_number(const char *text, uint64_t *value, const char **end) {
-    if (*text < '0' || *text > '9') return false;
-    char *stop;
-    errno = 0;
-    unsigned long long number = strtoull(text, &stop, 10);
-    *value = number;
-    *end = stop;
-    return errno == 0;
-}
-
-static int parse_number(const char *option, const char *text, uint64_t least, uint64_t most,
-                        uint64_t *value) {
-    const char *end;
-    if (read_number(text, value, &end) && *end == 0 && *value >= least && *value <= most)
-        return CLI_OK;
-    return MISTAKE("%s takes a number from %llu to %llu, not '%s'", option,
-                   (unsigned long long)least, (unsigned long long)most, text);
-}
-
-/* A size: a number, then nothing, K, M or G (powers of 1024), each also as KB or KiB. */
-static int parse_size(const char *option, const char *text, uint64_t least, uint64_t most,
-                      uint64_t *value) {
-    const char *end;
-    if (read_number(text, value, &end)) {
-        unsigned shift = 0;
-        switch (*end) {
-        case 'k':
-        case 'K': shift = 10; break;
-        case 'm':
-        case 'M': shift = 20; break;
-        case 'g':
-        case 'G': shift = 30; break;
-        default: break;
-        }
-        if (shift) end++;
-        if (shift && strcmp(end, "iB") == 0) end += 2;
-        if (strcmp(end, "B") == 0) end++;
-        if (*end == 0 && *value <= UINT64_MAX >> shift) {
-            *value <<= shift;
-            if (*value >= least && *value <= most) return CLI_OK;
-        }
-    }
-    char low[32], high[32];
-    return MISTAKE("%s takes a size from %s to %s, such as 500K, 16M or 1G, not '%s'", option,
-                   cli_size_text(least, low), cli_size_text(most, high), text);
-}
-
-/* A..B, A.., ..B: rows A up to, not including, B. */
-static int parse_rows(const char *text, cli_options *options) {
-    const char *end = text;
-    options->slice = true;
-    options->first_row = 0;
-    options->end_row = UINT64_MAX;
-    bool good = strncmp(text, "..", 2) == 0 || read_number(text, &options->first_row, &end);
-    good = good && strncmp(end, "..", 2) == 0;
-    if (good && end[2] != 0) good = read_number(end + 2, &options->end_row, &end) && *end == 0;
-    if (!good) return MISTAKE("--rows takes a range such as 10..20, 10.. or ..20, not '%s'", text);
-    if (options->first_row > options->end_row)
-        return MISTAKE("--rows=%s: the first row is past the end", text);
-    return CLI_OK;
-}
-
 static int parse_codec(const char *text, cli_options *options) {
     static const struct {
         const char *name;
@@ -167,33 +101,27 @@ static int parse_codec(const char *text, cli_options *options) {
         }
     const char *end;
     uint64_t bits = 0, token = 16;
-    bool good = strncmp(text, "onpair:", 7) == 0 && read_number(text + 7, &bits, &end) &&
+    bool good = strncmp(text, "onpair:", 7) == 0 && cli_read_number(text + 7, &bits, &end) &&
                 bits >= 9 && bits <= 16;
     if (good && *end == ':')
-        good = read_number(end + 1, &token, &end) &&
+        good = cli_read_number(end + 1, &token, &end) &&
                (token == 8 || token == 16 || token == 32 || token == 64);
     if (!good || *end != 0)
-        return MISTAKE("--codec takes auto, onpair16, onpair12, fsst12, onpair:BITS[:8|16|32|64] "
-                       "with BITS from 9 to 16, or stored, not '%s'",
-                       text);
+        return cli_mistake(
+            "--codec takes auto, onpair16, onpair12, fsst12, onpair:BITS[:8|16|32|64] "
+            "with BITS from 9 to 16, or stored, not '%s'",
+            text);
     options->codec = FASTPAIR_CODEC_ONPAIR;
     options->code_bits = (uint32_t)bits;
     options->max_token = (uint32_t)token;
     return CLI_OK;
 }
 
-/* The place of `text` in a NULL-ended list of words, or a mistake. */
-static int parse_word(const char *option, const char *text, const char *const *words, int *index) {
-    for (*index = 0; words[*index]; ++*index)
-        if (strcmp(text, words[*index]) == 0) return CLI_OK;
-    return MISTAKE("%s takes %s, %s or %s, not '%s'", option, words[0], words[1], words[2], text);
-}
-
 static int parse_seconds(const char *text, double *seconds) {
     char *end;
     *seconds = strtod(text, &end);
     if (end != text && *end == 0 && *seconds >= 0 && *seconds <= 3600) return CLI_OK;
-    return MISTAKE("-i takes seconds from 0 to 3600, not '%s'", text);
+    return cli_mistake("-i takes seconds from 0 to 3600, not '%s'", text);
 }
 
 /* One option with its value. */
@@ -234,41 +162,45 @@ static int take_option(int option, char *value, cli_options *options) {
     case OPTION_META: return cli_describe_pair(&options->description, value);
     case OPTION_TYPE: return cli_describe_type(&options->description, value);
     case 'T':
-        result = parse_number("-T", value, 0, 1024, &number);
+        result = cli_parse_number("-T", value, 0, 1024, &number);
         options->threads = (uint32_t)number;
         return result;
     case 'i': return parse_seconds(value, &options->bench_seconds);
     case OPTION_CODEC: return parse_codec(value, options);
     case OPTION_OPTIMIZE:
-        result = parse_word("--optimize", value, goals, &index);
+        result = cli_parse_word("--optimize", value, goals, &index);
         options->goal = index == 1   ? FASTPAIR_GOAL_RATIO
                         : index == 2 ? FASTPAIR_GOAL_SPEED
                                      : FASTPAIR_GOAL_BALANCED;
         return result;
     case OPTION_BACKEND:
-        result = parse_word("--backend", value, backends, &index);
+        result = cli_parse_word("--backend", value, backends, &index);
         options->backend = (cli_backend)index;
         return result;
-    case OPTION_SEED: return parse_number("--seed", value, 0, UINT64_MAX, &options->expert.seed);
-    case OPTION_ROWS: return parse_rows(value, options);
-    case OPTION_CHUNK: return parse_size("--chunk", value, 1, 1ull << 30, &options->chunk_bytes);
+    case OPTION_SEED:
+        return cli_parse_number("--seed", value, 0, UINT64_MAX, &options->expert.seed);
+    case OPTION_ROWS:
+        options->slice = true;
+        return cli_parse_rows(value, &options->first_row, &options->end_row);
+    case OPTION_CHUNK:
+        return cli_parse_size("--chunk", value, 1, 1ull << 30, &options->chunk_bytes);
     case OPTION_SAMPLE:
-        return parse_size("--sample", value, 1, 1ull << 40, &options->expert.sample_bytes);
+        return cli_parse_size("--sample", value, 1, 1ull << 40, &options->expert.sample_bytes);
     case OPTION_MEMORY:
-        return parse_size("--memory", value, 16u << 20, 1ull << 50, &options->memory);
+        return cli_parse_size("--memory", value, 16u << 20, 1ull << 50, &options->memory);
     case OPTION_BATCH:
-        result = parse_number("--batch", value, 32, 1024, &number);
+        result = cli_parse_number("--batch", value, 32, 1024, &number);
         options->expert.batch_codes = (uint32_t)number;
         return result == CLI_OK && number % 32
-                   ? MISTAKE("--batch takes a multiple of 32, not '%s'", value)
+                   ? cli_mistake("--batch takes a multiple of 32, not '%s'", value)
                    : result;
     case OPTION_ALIGN:
-        result = parse_number("--align", value, 64, 4096, &number);
+        result = cli_parse_number("--align", value, 64, 4096, &number);
         options->expert.section_alignment = (uint32_t)number;
         return result == CLI_OK && number != 64 && number != 4096
-                   ? MISTAKE("--align takes 64 or 4096, not '%s'", value)
+                   ? cli_mistake("--align takes 64 or 4096, not '%s'", value)
                    : result;
-    default: return MISTAKE("option %d is not handled", option);
+    default: return cli_mistake("option %d is not handled", option);
     }
 }
 
@@ -277,37 +209,41 @@ static int check_together(const cli_options *options) {
     cli_mode mode = options->mode;
     bool writes = mode == CLI_MODE_COMPRESS || mode == CLI_MODE_DECOMPRESS;
     bool one_output = options->to_stdout || (options->output && strcmp(options->output, "-") == 0);
-    if (options->slice && mode != CLI_MODE_DECOMPRESS) return MISTAKE("--rows goes with -d only");
+    if (options->slice && mode != CLI_MODE_DECOMPRESS)
+        return cli_mistake("--rows goes with -d only");
     if (options->slice && options->remove_input)
-        return MISTAKE("--rm with --rows would remove rows that are not written; leave --rm out");
+        return cli_mistake(
+            "--rm with --rows would remove rows that are not written; leave --rm out");
     if ((options->cold || options->warm) && mode != CLI_MODE_COMPRESS && mode != CLI_MODE_BENCH)
-        return MISTAKE("--cold and --warm go with compressing and converting only");
-    if (options->cold && options->warm) return MISTAKE("--cold and --warm contradict each other");
+        return cli_mistake("--cold and --warm go with compressing and converting only");
+    if (options->cold && options->warm)
+        return cli_mistake("--cold and --warm contradict each other");
     if (options->json && mode != CLI_MODE_LIST && mode != CLI_MODE_BENCH)
-        return MISTAKE("--json goes with -l and -b only");
+        return cli_mistake("--json goes with -l and -b only");
     if (options->chunk_list && (!options->json || mode != CLI_MODE_LIST))
-        return MISTAKE("--chunks goes with -l --json only");
+        return cli_mistake("--chunks goes with -l --json only");
     if (options->description.given && mode != CLI_MODE_COMPRESS)
-        return MISTAKE("--name, --meta and --type go with compressing only");
+        return cli_mistake("--name, --meta and --type go with compressing only");
     if (options->description.metadata.name && options->file_count > 1)
-        return MISTAKE("--name takes one input, not %d", options->file_count);
+        return cli_mistake("--name takes one input, not %d", options->file_count);
     if (options->output && !writes)
-        return MISTAKE("-o goes with compressing and -d only%s",
-                       mode == CLI_MODE_TRAIN ? "; --train-dict names its own output" : "");
+        return cli_mistake("-o goes with compressing and -d only%s",
+                           mode == CLI_MODE_TRAIN ? "; --train-dict names its own output" : "");
     if (options->output && options->to_stdout && strcmp(options->output, "-") != 0)
-        return MISTAKE("-c and -o contradict each other");
+        return cli_mistake("-c and -o contradict each other");
     if (options->output && options->file_count > 1)
-        return MISTAKE("-o takes one input, not %d; leave -o out to write each beside its input",
-                       options->file_count);
+        return cli_mistake(
+            "-o takes one input, not %d; leave -o out to write each beside its input",
+            options->file_count);
     if (mode == CLI_MODE_COMPRESS && one_output && options->file_count > 1)
-        return MISTAKE(
+        return cli_mistake(
             "a compressed file holds one column; compress one file at a time to standard output");
     if (options->dictionary && (mode == CLI_MODE_BENCH || mode == CLI_MODE_TRAIN))
-        return MISTAKE("-D goes with compressing only");
+        return cli_mistake("-D goes with compressing only");
     if (options->dictionary && options->codec_given && mode == CLI_MODE_COMPRESS)
-        return MISTAKE("-D brings its own codec; leave --codec out");
+        return cli_mistake("-D brings its own codec; leave --codec out");
     if (mode == CLI_MODE_TRAIN && options->codec == FASTPAIR_CODEC_STORED)
-        return MISTAKE("--codec=stored has no dictionary to train");
+        return cli_mistake("--codec=stored has no dictionary to train");
     return CLI_OK;
 }
 
@@ -326,13 +262,13 @@ int cli_options_parse(int argc, char **argv, cli_options *options) {
             return CLI_OK;
         }
         if (option == ':') {
-            if (optopt < 256) return MISTAKE("-%c needs a value", optopt);
-            return MISTAKE("%s needs a value", word);
+            if (optopt < 256) return cli_mistake("-%c needs a value", optopt);
+            return cli_mistake("%s needs a value", word);
         }
         if (option == '?' && optopt > 0 && optopt < 256)
-            return MISTAKE("there is no option -%c", optopt);
+            return cli_mistake("there is no option -%c", optopt);
         if (option == '?')
-            return MISTAKE("there is no such option, or it takes no value: %s", word);
+            return cli_mistake("there is no such option, or it takes no value: %s", word);
         if (take_option(option, optarg, options) != CLI_OK) return CLI_FAILED;
     }
     options->files = argv + optind;

@@ -15,6 +15,7 @@ typedef enum cli_mode {
     CLI_MODE_BENCH,
     CLI_MODE_TRAIN,
     CLI_MODE_DEMO,
+    CLI_MODE_SEARCH, /* of the command fpgrep */
     CLI_MODE_HELP,
     CLI_MODE_VERSION
 } cli_mode;

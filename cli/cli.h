@@ -14,9 +14,16 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_CORRUPT = 2 };
 
 /* ---------------------------------------------------------------- messages (messages.c) */
 
+/* Names the command whose messages these are, and its remedy for short memory, which begins with a
+ * semicolon. Both texts are kept. Without a call the command is fastpair. */
+void cli_program(const char *name, const char *when_memory_is_short);
+
 /* "fastpair: NAME: message", NAME left out when NULL and cleaned of control characters. Always
  * CLI_FAILED. */
 int cli_fail(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for a mistake on the command line, and where to read more. Always CLI_FAILED. */
+int cli_mistake(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for a system error, with what to do about it. Always CLI_FAILED. For outputs there is
  * cli_output_fail. */
@@ -116,6 +123,10 @@ bool cli_files_write_once(cli_files *files, const struct stat *info);
 /* Whether an output of that name is standard output, as NULL and "-" are. The names that systems
  * have for it are links, which must not be replaced. */
 bool cli_names_stdout(const char *path);
+
+/* A program started without standard streams must not open its files in their place, where messages
+ * would go into them. A stand-in that fails when it is used takes each missing one. */
+void cli_fill_standard_streams(void);
 
 bool cli_same_file(const struct stat *a, const struct stat *b);
 

@@ -48,6 +48,17 @@ static int put_bytes(cli_emitter *emitter, const uint8_t *bytes, uint64_t size) 
     return CLI_OK;
 }
 
+int cli_emit_bytes(cli_emitter *emitter, const void *bytes, uint64_t size) {
+    if (emitter->owes_separator && put_bytes(emitter, &emitter->separator, 1) != CLI_OK)
+        return CLI_FAILED;
+    emitter->owes_separator = false;
+    return put_bytes(emitter, bytes, size);
+}
+
+int cli_emit_flush(cli_emitter *emitter) {
+    return emitter->used > 0 ? next_block(emitter) : CLI_OK;
+}
+
 /* The text does not hold what the column holds. CLI_FAILED if --rm would remove the column. */
 static int lose(const cli_output *output, const char *what) {
     const char *name = output->input->name;

@@ -26,6 +26,13 @@ int cli_emit_rows(cli_emitter *emitter, const fastpair_rows *rows, uint64_t firs
 /* The same for null rows among the next ones, for callers whose views have no validity. */
 int cli_emit_nulls(cli_emitter *emitter);
 
+/* Writes any bytes, after the separator that the row before them is owed: for a caller that writes
+ * more than rows. Prints what is wrong. */
+int cli_emit_bytes(cli_emitter *emitter, const void *bytes, uint64_t size);
+
+/* Sends on what was written so far, for somebody who waits for it. Prints what is wrong. */
+int cli_emit_flush(cli_emitter *emitter);
+
 /* Ends the text, with a separator after the last row if `final_separator`, and waits until all is
  * written. */
 int cli_emit_end(cli_emitter *emitter, bool final_separator);

@@ -78,16 +78,21 @@ fastpair_status cli_gpu_column_fetch(cli_gpu_column *column, uint64_t from, uint
     return cuda_status(&column->cuda, result, "copying decoded bytes back", error);
 }
 
-fastpair_status cli_gpu_column_finish(cli_gpu_column *column, int stream, fastpair_error *error) {
-    uint32_t word = 0;
-    int result = column->cuda.copy_to_host(&word, column->output.status, sizeof word,
-                                           column->streams[stream]);
-    if (!result) result = column->cuda.stream_wait(column->streams[stream]);
-    if (result || !word) return cuda_status(&column->cuda, result, "decoding", error);
+fastpair_status cli_gpu_status(uint32_t word, fastpair_error *error) {
+    if (!word) return FASTPAIR_OK;
     *error = (fastpair_error){.status = FASTPAIR_ERROR_CORRUPT, .position = FASTPAIR_NO_POSITION};
     snprintf(error->message, sizeof error->message, "the GPU found%s%s%s; fastpair -t says where",
              word & FASTPAIR_GPU_BAD_CODE ? " a code outside the dictionary" : "",
              word & FASTPAIR_GPU_BAD_SIDECAR ? " a sidecar that does not fit the codes" : "",
              word & FASTPAIR_GPU_BAD_LENGTHS ? " row lengths that do not add up" : "");
     return FASTPAIR_ERROR_CORRUPT;
+}
+
+fastpair_status cli_gpu_column_finish(cli_gpu_column *column, int stream, fastpair_error *error) {
+    uint32_t word = 0;
+    int result = column->cuda.copy_to_host(&word, column->output.status, sizeof word,
+                                           column->streams[stream]);
+    if (!result) result = column->cuda.stream_wait(column->streams[stream]);
+    if (result) return cuda_status(&column->cuda, result, "decoding", error);
+    return cli_gpu_status(word, error);
 }

@@ -45,6 +45,9 @@ fastpair_status cli_gpu_column_decode(cli_gpu_column *column, const fastpair_gpu
 fastpair_status cli_gpu_column_fetch(cli_gpu_column *column, uint64_t from, uint64_t size, void *to,
                                      int stream, fastpair_error *error);
 
+/* What the status word of a job says: OK for 0, else CORRUPT with what was found. */
+fastpair_status cli_gpu_status(uint32_t word, fastpair_error *error);
+
 /* Waits for a stream and looks at the status word: CORRUPT if decoding met bad data. */
 fastpair_status cli_gpu_column_finish(cli_gpu_column *column, int stream, fastpair_error *error);
 

@@ -5,19 +5,9 @@
 #include "cli.h"
 #include "signals.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* A program started without standard streams must not open its files in their place, where messages
- * would go into them. A stand-in that fails when it is used takes each missing one. */
-static void fill_standard_streams(void) {
-    for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-            (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
-}
 
 static int compress_or_convert(const cli_options *options, const char *path,
                                const fastpair_dictionary *dictionary) {
@@ -91,7 +81,7 @@ static int run(cli_options *options) {
 
 int main(int argc, char **argv) {
     cli_options options;
-    fill_standard_streams();
+    cli_fill_standard_streams();
     cli_signals_prepare();
     if (cli_options_parse(argc, argv, &options) != CLI_OK) return CLI_FAILED;
     /* Large enough that a line or an object is sent on by cli_flush, not in its middle. */

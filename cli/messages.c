@@ -17,6 +17,15 @@
 
 enum { MESSAGE_ROOM = 2048 };
 
+/* Which command speaks, and what it can do about memory. */
+static const char *program_name = "fastpair";
+static const char *memory_remedy = "; use fewer threads (-T1) or smaller chunks (--chunk)";
+
+void cli_program(const char *name, const char *when_memory_is_short) {
+    program_name = name;
+    memory_remedy = when_memory_is_short;
+}
+
 int cli_utf8_length(const char *text) {
     const unsigned char *s = (const unsigned char *)text;
     if (s[0] < 0x80) return 1;
@@ -61,7 +70,7 @@ const char *cli_clean_name(const char *name, char buffer[CLI_NAME_ROOM]) {
 static void say(const char *name, const char *format, va_list arguments) {
     char text[MESSAGE_ROOM], cleaned[MESSAGE_ROOM], clean_name[CLI_NAME_ROOM];
     vsnprintf(text, sizeof(text), format, arguments);
-    fprintf(stderr, "fastpair: %s%s%s\n", name ? cli_clean_name(name, clean_name) : "",
+    fprintf(stderr, "%s: %s%s%s\n", program_name, name ? cli_clean_name(name, clean_name) : "",
             name ? ": " : "", clean(text, cleaned, sizeof(cleaned)));
 }
 
@@ -73,6 +82,14 @@ int cli_fail(const char *name, const char *format, ...) {
     return CLI_FAILED;
 }
 
+int cli_mistake(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say(NULL, format, arguments);
+    va_end(arguments);
+    return cli_fail(NULL, "try '%s --help'", program_name);
+}
+
 /* What helps whatever the file was for; cli_output_fail knows more about outputs. */
 static const char *remedy_for(int number) {
     switch (number) {
@@ -80,7 +97,7 @@ static const char *remedy_for(int number) {
     case EPIPE: return "; whatever read this output has gone away";
     case EACCES:
     case EPERM: return "; check the permissions";
-    case ENOMEM: return "; use fewer threads (-T1) or smaller chunks (--chunk)";
+    case ENOMEM: return memory_remedy;
     default: return "";
     }
 }

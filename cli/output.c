@@ -50,8 +50,9 @@ static void forget_temporary(cli_output *output) {
 
 /* What to do about a failed write: mostly, to write elsewhere. */
 int cli_output_fail(const cli_output *output, int number) {
-    const char *elsewhere =
-        output->options->mode == CLI_MODE_TRAIN ? "name another file" : "write elsewhere with -o";
+    const char *elsewhere = output->options->mode == CLI_MODE_TRAIN    ? "name another file"
+                            : output->options->mode == CLI_MODE_SEARCH ? "write elsewhere"
+                                                                       : "write elsewhere with -o";
     const char *remedy = NULL;
     switch (number) {
     case ENOSPC: remedy = "free some space, or "; break;

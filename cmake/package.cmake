@@ -1,10 +1,10 @@
-# package.cmake - what `cmake --install` puts where: libraries, headers, the command and its manual
-# page, documents, the CMake package and the pkg-config file. An installed tree can be moved as a
+# package.cmake - what `cmake --install` puts where: libraries, headers, the commands and their
+# manual pages, documents, the CMake package and the pkg-config file. An installed tree can be moved as a
 # whole.
 install(TARGETS fastpair_shared fastpair_static EXPORT fastpairTargets)
-install(TARGETS fastpair_command)
+install(TARGETS fastpair_command fpgrep)
 install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES docs/fastpair.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES docs/fastpair.1 docs/fpgrep.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES LICENSE README.md CHANGELOG.md SECURITY.md docs/format.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 include(CMakePackageConfigHelpers)

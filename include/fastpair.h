@@ -5,6 +5,7 @@
  *   fastpair_compress.h  columns in: compress, stream, train dictionaries
  *   fastpair_column.h    a column, opened: inspect, validate
  *   fastpair_decode.h    columns out: decode, make cold or warm, stream
+ *   fastpair_search.h    which rows pass a test; decode those
  * Two headers are apart: fastpair_gpu.h decodes on GPUs, and no CUDA header is needed for it;
  * fastpair_arrow.h takes columns from and to Apache Arrow, and no Arrow library is needed for it.
  *
@@ -47,6 +48,7 @@
 #include "fastpair_column.h"
 #include "fastpair_compress.h"
 #include "fastpair_decode.h"
+#include "fastpair_search.h"
 #include "fastpair_types.h"
 
 #ifdef __cplusplus

@@ -97,6 +97,25 @@ fastpair_status fp_decode_offsets(const fp_range_job *job, const fp_chunk_view *
  * work on it. */
 fastpair_status fp_decode_cold_range(fp_range_job *job, uint32_t threads, fastpair_error *error);
 
+/* Rows that are listed are decoded in pieces of so many. */
+#define FP_LIST_PIECE 4096u
+
+/* Rows to decode, in any order: by number, or those whose bit is 1. */
+typedef struct fp_row_list {
+    const uint64_t *rows;  /* NULL: the rows are those of the bitmap */
+    const uint8_t *bitmap; /* bit 0 belongs to row `first` */
+    uint64_t first;
+    const uint64_t *begins; /* the bit of each FP_LIST_PIECE-th row of the bitmap */
+    uint64_t count;         /* of rows in the list */
+    fp_text_check *text;    /* NULL: bytes need not be UTF-8 */
+} fp_row_list;
+
+/* Decodes listed rows to a destination that was begun (access_listed.c). *bytes gets their size; NULL:
+ * not wanted. A NULL destination: only the size is wanted. */
+fastpair_status fp_decode_list(const fastpair_column *column, const fp_row_list *list,
+                               fastpair_destination *destination, uint64_t *bytes,
+                               fastpair_error *error);
+
 /* 1 if whatever a chunk holds is UTF-8. */
 static inline int fp_chunk_is_ascii(const fp_chunk_view *view) {
     return view->dictionary && fp_column_dict_is_ascii(view->dictionary);

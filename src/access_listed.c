@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 /* Rows of one task: a multiple of 8, so that no two tasks write the same byte of validity. */
-#define PIECE_ROWS 4096u
+#define PIECE_ROWS FP_LIST_PIECE
 
 /* What finding one row costs, for fp_threads_for, in decoded bytes: threads pay from 4096 rows
  * on. */
@@ -164,27 +164,42 @@ fastpair_status fastpair_column_listed_size(const fastpair_column *column, const
 typedef struct list_job {
     const fastpair_column *column;
     const fastpair_destination *destination;
-    const uint64_t *rows;
-    uint64_t count;
+    const fp_row_list *list;
     uint64_t *ends; /* of each piece: first its bytes, then where it ends in the destination */
     _Atomic uint64_t nulls;
     fp_text_check *text; /* NULL: bytes need not be UTF-8 */
 } list_job;
 
 static uint64_t piece_rows(const list_job *job, uint64_t piece) {
-    uint64_t left = job->count - piece * PIECE_ROWS;
+    uint64_t left = job->list->count - piece * PIECE_ROWS;
     return left < PIECE_ROWS ? left : PIECE_ROWS;
+}
+
+/* The row numbers of a piece: the caller's, or those of bits that are 1. */
+static const uint64_t *piece_list(const list_job *job, uint64_t piece, uint64_t *room) {
+    const fp_row_list *list = job->list;
+    if (list->rows) return list->rows + piece * PIECE_ROWS;
+    uint64_t bit = list->begins[piece], count = piece_rows(job, piece);
+    uint32_t byte = list->bitmap[bit / 8] >> bit % 8 << bit % 8;
+    for (uint64_t i = 0, at = bit / 8; i < count; byte &= byte - 1) {
+        while (!byte) byte = list->bitmap[++at];
+        room[i++] = list->first + at * 8 + (uint32_t)__builtin_ctz(byte);
+    }
+    return room;
 }
 
 static fastpair_status measure_piece(void *context, uint64_t piece, fastpair_error *error) {
     list_job *job = context;
-    return measure_rows(job->column, job->rows + piece * PIECE_ROWS, piece_rows(job, piece),
+    uint64_t room[PIECE_ROWS];
+    return measure_rows(job->column, piece_list(job, piece, room), piece_rows(job, piece),
                         &job->ends[piece], error);
 }
 
 static fastpair_status decode_piece_at(cursor *at, list_job *job, uint64_t piece,
                                        fastpair_error *error) {
     const fastpair_destination *destination = job->destination;
+    uint64_t room[PIECE_ROWS];
+    const uint64_t *rows = piece_list(job, piece, room);
     uint64_t first = piece * PIECE_ROWS, count = piece_rows(job, piece), nulls = 0;
     uint64_t place = piece ? job->ends[piece - 1] : 0, end = job->ends[piece];
     fp_batch_cache cache;
@@ -200,8 +215,9 @@ static fastpair_status decode_piece_at(cursor *at, list_job *job, uint64_t piece
     int is_ascii = 1;
     for (uint64_t i = first; i < first + count; i++) {
         uint64_t from, to;
-        uint64_t next = i + 1 < first + count ? job->rows[i + 1] : UINT64_MAX;
-        if ((status = find_bytes(at, job->rows[i], next, &from, &to, error))) return status;
+        uint64_t row = rows[i - first];
+        uint64_t next = i + 1 < first + count ? rows[i + 1 - first] : UINT64_MAX;
+        if ((status = find_bytes(at, row, next, &from, &to, error))) return status;
         if (from != waiting_to || at->view.chunk != waiting.chunk) {
             if (waiting_from < waiting_to &&
                 (status = fp_chunk_decode_bytes(
@@ -218,7 +234,7 @@ static fastpair_status decode_piece_at(cursor *at, list_job *job, uint64_t piece
                                   "row lengths changed while being read", error);
         fp_put_offset(destination, i, place);
         place += to - from;
-        int is_null = fp_chunk_row_is_null(&at->view, job->rows[i] - at->first_row);
+        int is_null = fp_chunk_row_is_null(&at->view, row - at->first_row);
         nulls += (uint64_t)is_null;
         if (destination->validity) destination->validity[i / 8] |= (uint8_t)(!is_null << i % 8);
     }
@@ -231,9 +247,9 @@ static fastpair_status decode_piece_at(cursor *at, list_job *job, uint64_t piece
         return fp_chunk_fault(&at->view, FP_SECTION_LENGTHS, 0,
                               "row lengths changed while being read", error);
     if (!is_ascii) {
-        fp_text_rows rows = {destination, first, first + count, fp_text_level(job->column, 0)};
+        fp_text_rows judged = {destination, first, first + count, fp_text_level(job->column, 0)};
         uint64_t start = piece ? job->ends[piece - 1] : 0;
-        if (!fp_text_is_good(&rows, start, place)) job->text->is_wrong = 1;
+        if (!fp_text_is_good(&judged, start, place)) job->text->is_wrong = 1;
     }
     atomic_fetch_add_explicit(&job->nulls, nulls, memory_order_relaxed);
     return FASTPAIR_OK;
@@ -248,6 +264,48 @@ static fastpair_status decode_piece(void *context, uint64_t piece, fastpair_erro
     return status;
 }
 
+/* Finds where each piece ends in the destination. */
+static fastpair_status measure_pieces(list_job *job, uint32_t threads, uint64_t pieces,
+                                      uint64_t *bytes, fastpair_error *error) {
+    fastpair_status status = fp_run_tasks(threads, pieces, measure_piece, job, error);
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < pieces && !status; i++) {
+        if (__builtin_add_overflow(sum, job->ends[i], &sum))
+            status = fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
+                             "the listed rows have 2^64 bytes or more");
+        job->ends[i] = sum;
+    }
+    if (!status) *bytes = sum;
+    return status;
+}
+
+fastpair_status fp_decode_list(const fastpair_column *column, const fp_row_list *list,
+                               fastpair_destination *destination, uint64_t *bytes,
+                               fastpair_error *error) {
+    const uint64_t count = list->count, pieces = count / PIECE_ROWS + (count % PIECE_ROWS != 0);
+    const uint32_t threads = fp_threads_for(
+        column->settings.threads, count < UINT64_MAX / ROW_WORK ? count * ROW_WORK : UINT64_MAX);
+    const fastpair_allocator *allocator = &column->settings.allocator;
+    uint64_t size = 0, only_end;
+    list_job job = {.column = column,
+                    .destination = destination,
+                    .list = list,
+                    .ends = &only_end,
+                    .text = list->text};
+    if (pieces > 1 && !(job.ends = fp_allocate(allocator, pieces, sizeof *job.ends)))
+        return fp_fail_memory(error, pieces * sizeof *job.ends);
+    fastpair_status status = measure_pieces(&job, threads, pieces, &size, error);
+    if (!status && destination) status = fp_check_destination(destination, size, error);
+    if (!status && destination) status = fp_run_tasks(threads, pieces, decode_piece, &job, error);
+    if (job.ends != &only_end) fp_release(allocator, job.ends);
+    if (status) return status;
+    if (bytes) *bytes = size;
+    if (!destination) return FASTPAIR_OK;
+    fp_put_offset(destination, count, size);
+    destination->nulls = job.nulls;
+    return FASTPAIR_OK;
+}
+
 fastpair_status fp_column_decode_listed(const fastpair_column *column, const uint64_t *rows,
                                         uint64_t count, fastpair_destination *destination,
                                         int *is_text, fastpair_error *error) {
@@ -255,36 +313,12 @@ fastpair_status fp_column_decode_listed(const fastpair_column *column, const uin
         return fp_fail(
             error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
             "fastpair_column_decode_listed: column, rows and destination must not be NULL");
-    const uint32_t threads = fp_threads_for(
-        column->settings.threads, count < UINT64_MAX / ROW_WORK ? count * ROW_WORK : UINT64_MAX);
-    const fastpair_allocator *allocator = &column->settings.allocator;
-    uint64_t pieces = count / PIECE_ROWS + (count % PIECE_ROWS != 0), bytes = 0, only_end;
     fp_text_check text = {0};
-    list_job job = {.column = column,
-                    .text = is_text ? &text : NULL,
-                    .destination = destination,
-                    .rows = rows,
-                    .count = count,
-                    .ends = &only_end};
+    fp_row_list list = {.rows = rows, .count = count, .text = is_text ? &text : NULL};
     fastpair_status status = fp_begin_destination(destination, error);
-    if (status) return status;
-    if (pieces > 1 && !(job.ends = fp_allocate(allocator, pieces, sizeof *job.ends)))
-        return fp_fail_memory(error, pieces * sizeof *job.ends);
-    status = fp_run_tasks(threads, pieces, measure_piece, &job, error);
-    for (uint64_t i = 0; i < pieces && !status; i++) {
-        if (__builtin_add_overflow(bytes, job.ends[i], &bytes))
-            status = fp_fail(error, FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
-                             "the listed rows have 2^64 bytes or more");
-        job.ends[i] = bytes;
-    }
-    if (!status) status = fp_check_destination(destination, bytes, error);
-    if (!status) status = fp_run_tasks(threads, pieces, decode_piece, &job, error);
-    if (job.ends != &only_end) fp_release(allocator, job.ends);
-    if (status) return status;
-    fp_put_offset(destination, count, bytes);
-    destination->nulls = job.nulls;
-    if (is_text) *is_text = !text.is_wrong;
-    return FASTPAIR_OK;
+    if (!status) status = fp_decode_list(column, &list, destination, NULL, error);
+    if (!status && is_text) *is_text = !text.is_wrong;
+    return status;
 }
 
 fastpair_status fastpair_column_decode_listed(const fastpair_column *column, const uint64_t *rows,

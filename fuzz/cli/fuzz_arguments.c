@@ -3,46 +3,14 @@
  * The input is the words, each ended by a NUL. What is demanded: what is refused is refused with a
  * message that a terminal can show; what is taken is in the ranges the header gives, and the
  * library takes it too; a name makes a valid JSON string, whatever its bytes. */
+#include "capture.h"
 #include "cli.h"
-#include "fuzz.h"
 #include "json.h"
 
 #include <getopt.h>
 #include <math.h>
 
 enum { LARGEST_INPUT = 4096, MOST_WORDS = 64 };
-
-/* What a call prints on stderr. */
-typedef struct capture {
-    FILE *before;
-    char *text;
-    size_t size;
-} capture;
-
-static void capture_begin(capture *c) {
-    *c = (capture){.before = stderr};
-    stderr = open_memstream(&c->text, &c->size);
-    if (!stderr) abort();
-}
-
-static void capture_end(capture *c) {
-    fclose(stderr);
-    stderr = c->before;
-}
-
-/* Lines that begin with the program's name, without control characters. */
-static void demand_message(const capture *c) {
-    DEMAND(c->size > 11 && c->text[c->size - 1] == '\n');
-    for (size_t i = 0; i < c->size; i++) {
-        if (i == 0 || c->text[i - 1] == '\n') DEMAND(!strncmp(c->text + i, "fastpair: ", 10));
-        int length = cli_utf8_length(c->text + i);
-        DEMAND(length > 0 && c->text[i] != 127 &&
-               (length > 1 || c->text[i] >= 32 || c->text[i] == '\n'));
-        DEMAND(length != 2 || (unsigned char)c->text[i] != 0xc2 ||
-               (unsigned char)c->text[i + 1] >= 0xa0);
-        i += (size_t)length - 1;
-    }
-}
 
 static int write_nothing(void *context, const void *data, size_t size) {
     (void)context, (void)data, (void)size;
@@ -134,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         demand_sense(&options, words, count);
     } else {
         DEMAND(result == CLI_FAILED);
-        demand_message(&said);
+        demand_message(&said, "fastpair: ");
     }
     free(said.text);
     free(text);

@@ -20,7 +20,7 @@ while read -r target; do
     python3 -m zipfile -c "$OUT/fuzz_${target}_seed_corpus.zip" "$WORK/seeds/$target/"*
     case $target in
     open | sections | gpu | job | dictionary) cp "$source/fuzz/dictionaries/image.dict" "$OUT/fuzz_$target.dict" ;;
-    arguments) cp "$source/fuzz/dictionaries/arguments.dict" "$OUT/fuzz_$target.dict" ;;
+    arguments | grep) cp "$source/fuzz/dictionaries/arguments.dict" "$OUT/fuzz_$target.dict" ;;
     esac
     printf '[libfuzzer]\nmax_len = 65536\ntimeout = 20\n' >"$OUT/fuzz_$target.options"
 done <"$build/fuzz/targets"

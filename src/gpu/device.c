@@ -80,7 +80,14 @@ static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
     } helpers[] = {{"fp_measure_batches", &gpu->measure_batches},
                    {"fp_scan_batches", &gpu->scan_batches},
                    {"fp_row_offsets", &gpu->row_offsets},
-                   {"fp_validity", &gpu->validity}};
+                   {"fp_validity", &gpu->validity},
+                   {"fp_row_starts", &gpu->row_starts},
+                   {"fp_filled_rows", &gpu->filled_rows},
+                   {"fp_verdict", &gpu->verdict}};
+    static const char *const searches[] = {
+#define FP_SEARCH(BITS) "fp_search_b" #BITS,
+#include "kernels/search_variants.def"
+    };
     fp_cu_result result = driver->module_load(&gpu->module, fp_kernel_binary());
     if (result) return fp_driver_fail(driver, result, "loading the kernels", error);
     for (uint32_t i = 0; i < FP_KERNELS && !result; i++) {
@@ -93,6 +100,13 @@ static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
     }
     for (size_t i = 0; i < sizeof helpers / sizeof *helpers && !result; i++)
         result = driver->module_function(helpers[i].function, gpu->module, helpers[i].symbol);
+    for (size_t i = 0; i < sizeof searches / sizeof *searches && !result; i++) {
+        fp_cu_function *search = &gpu->search[i + 1];
+        result = driver->module_function(search, gpu->module, searches[i]);
+        if (!result)
+            result = driver->function_set(*search, FP_CU_FUNCTION_MAX_DYNAMIC_SHARED,
+                                          (int)gpu->info.shared_per_block);
+    }
     return result ? fp_driver_fail(driver, result, "finding a kernel", error) : FASTPAIR_OK;
 }
 

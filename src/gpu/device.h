@@ -21,6 +21,9 @@ struct fastpair_gpu {
     /* Regenerating positions: lengths of each batch, and their running sum in each chunk. */
     fp_cu_function measure_batches, scan_batches;
     fp_cu_function row_offsets, validity;
+    /* Searches (kernels/search_params.h); those over codes by their width, 1..16. */
+    fp_cu_function row_starts, filled_rows, verdict;
+    fp_cu_function search[17];
 };
 
 /* Makes the GPU's context current for the calls that follow; every push needs its pop. Fails if the

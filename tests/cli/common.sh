@@ -1,23 +1,25 @@
 # common.sh - what the tests of the command share. Each script is called with the path of fastpair
 # and reads this file first:
 #
-#     tests/cli/NAME.sh PATH-OF-FASTPAIR PATH-OF-MAKE_COLUMNS
+#     tests/cli/NAME.sh PATH-OF-FASTPAIR PATH-OF-MAKE_COLUMNS [PATH-OF-FPGREP]
 #
-# It then is in a folder of its own, which is removed when the script ends, and $fp is the command.
+# It then is in a folder of its own, which is removed when the script ends, and $fp is the command;
+# scripts named grep*.sh get the third path, and $fg is that command.
 # make_odd, make_text and make_rows put files there. A script ends with `finish`. Needs python3, to
 # parse JSON and to play the terminal. $make_columns writes columns that come from no text.
 set -u
 
-if [ $# -ne 2 ] || [ ! -x "$1" ] || [ ! -x "$2" ]; then
-    echo "usage: $0 PATH-OF-FASTPAIR PATH-OF-MAKE_COLUMNS" >&2
+if [ $# -lt 2 ] || [ $# -gt 3 ] || [ ! -x "$1" ] || [ ! -x "$2" ] || [ ! -x "${3:-$1}" ]; then
+    echo "usage: $0 PATH-OF-FASTPAIR PATH-OF-MAKE_COLUMNS [PATH-OF-FPGREP]" >&2
     exit 1
 fi
 work=$(mktemp -d) || exit 1
 make_columns=$(realpath "$2")
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
-cp "$1" "$work/fastpair" && cd "$work" || exit 1
+cp "$1" "$work/fastpair" && cp "${3:-$1}" "$work/fpgrep" && cd "$work" || exit 1
 fp=$work/fastpair
+fg=$work/fpgrep
 passed=0
 failed=0
 

@@ -19,8 +19,16 @@ const helper helpers[] = {
     {"fp_measure_batches", emulated_measure_batches, sizeof(fp_gpu_positions_launch)},
     {"fp_scan_batches", emulated_scan_batches, sizeof(fp_gpu_positions_launch)},
     {"fp_row_offsets", emulated_row_offsets, sizeof(fp_gpu_offsets_launch)},
-    {"fp_validity", emulated_validity, sizeof(fp_gpu_validity_launch)}};
-enum { HELPERS = sizeof helpers / sizeof *helpers, FIRST_STAGED = 100, FIRST_ASSEMBLED = 1000 };
+    {"fp_validity", emulated_validity, sizeof(fp_gpu_validity_launch)},
+    {"fp_row_starts", emulated_row_starts, sizeof(fp_gpu_row_starts_launch)},
+    {"fp_filled_rows", emulated_filled_rows, sizeof(fp_gpu_filled_rows_launch)},
+    {"fp_verdict", emulated_verdict, sizeof(fp_gpu_verdict_launch)}};
+enum {
+    HELPERS = sizeof helpers / sizeof *helpers,
+    FIRST_SEARCH = 64, /* of codes of one bit */
+    FIRST_STAGED = 100,
+    FIRST_ASSEMBLED = 1000
+};
 
 int find(const emulated_variant *table, const char *name) {
     /* Here a name ends before the register budget, which means nothing to the emulator. */
@@ -35,6 +43,7 @@ int find(const emulated_variant *table, const char *name) {
 emulator_kernel kernel_at(int number) {
     if (number >= FIRST_ASSEMBLED) return emulated_assembled()[number - FIRST_ASSEMBLED].kernel;
     if (number >= FIRST_STAGED) return emulated_staged()[number - FIRST_STAGED].kernel;
+    if (number >= FIRST_SEARCH) return emulated_search((uint32_t)(number - FIRST_SEARCH) + 1);
     return helpers[number].kernel;
 }
 
@@ -47,13 +56,20 @@ alignas(16) uint8_t passed[FP_GPU_MOST_PARAMETERS + 4];
 int emulated_find(const char *name) {
     for (int i = 0; i < HELPERS; i++)
         if (strcmp(helpers[i].symbol, name) == 0) return i;
+    const char *const searches[] = {
+#define FP_SEARCH(BITS) "fp_search_b" #BITS,
+#include "gpu/kernels/search_variants.def"
+    };
+    for (int i = 0; i < 16; i++)
+        if (strcmp(searches[i], name) == 0) return FIRST_SEARCH + i;
     int staged = find(emulated_staged(), name), assembled = find(emulated_assembled(), name);
     return staged >= 0 ? FIRST_STAGED + staged : assembled >= 0 ? FIRST_ASSEMBLED + assembled : -1;
 }
 
 size_t emulated_parameter_bytes(int kernel) {
     if (kernel >= FIRST_ASSEMBLED) return sizeof(fp_gpu_span_launch);
-    return kernel >= FIRST_STAGED ? sizeof(fp_staged_launch) : helpers[kernel].bytes;
+    if (kernel >= FIRST_STAGED) return sizeof(fp_staged_launch);
+    return kernel >= FIRST_SEARCH ? sizeof(fp_gpu_search_launch) : helpers[kernel].bytes;
 }
 
 void emulated_forget(uint64_t seed) { emulator_reset(seed); }

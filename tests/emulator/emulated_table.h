@@ -5,6 +5,7 @@
 
 #include "emulator.h"
 #include "gpu/kernels/resident.h"
+#include "gpu/kernels/search_params.h"
 #include "gpu/kernels/staged/params.h"
 
 /* A decode kernel. Kernels that differ only in B are the same here. */
@@ -37,5 +38,11 @@ void emulated_measure_batches(const void *launch);
 void emulated_scan_batches(const void *launch);
 void emulated_row_offsets(const void *launch);
 void emulated_validity(const void *launch);
+void emulated_row_starts(const void *launch);
+void emulated_filled_rows(const void *launch);
+void emulated_verdict(const void *launch);
+
+/* The kernel that searches codes of so many bits. */
+emulator_kernel emulated_search(uint32_t bits);
 
 #endif

@@ -105,6 +105,21 @@ void emulate_global_change(uint64_t address, uint32_t keep, uint32_t set) {
     memcpy((void *)(uintptr_t)address, &word, sizeof word);
 }
 
+void emulate_global_add(uint64_t address, uint64_t value) {
+    uint64_t number;
+    memory *m = find_memory(address, sizeof number, "adds to");
+    if (m && m->access == EMULATOR_READ) emulator_fail("adds to ", m->name);
+    for (uint32_t i = 0; m && m->written && i < sizeof number; i++) {
+        uint8_t *flag = &m->written[address - m->begin + i];
+        if (*flag & STORED) emulator_fail("adds to a byte that was stored in ", m->name);
+        *flag |= CHANGED;
+    }
+    if (emulator_block_failed) emulator_leave_lane();
+    memcpy(&number, (const void *)(uintptr_t)address, sizeof number);
+    number += value;
+    memcpy((void *)(uintptr_t)address, &number, sizeof number);
+}
+
 /* ---------------------------------------------------------------- launches and tests */
 
 void emulator_global_begin(void) {

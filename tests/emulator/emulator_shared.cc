@@ -148,14 +148,13 @@ void emulate_shared_store(uint8_t *at, const void *from, uint32_t size) {
     memcpy(at, from, size);
 }
 
-/* Lanes that add need no synchronisation among each other, only with lanes that load or store the
- * word. */
-uint32_t emulate_shared_add(uint8_t *at, uint32_t value) {
-    uint32_t before, after;
-    shared_memory *m = find_shared(at, sizeof value, "adds to");
-    for (uint32_t i = 0; m && i < sizeof value; i++) {
+/* An atomic change of a word. Lanes that all change it need no synchronisation among each other, only
+ * with lanes that load or store the word. */
+static void note_change(uint8_t *at, const char *doing) {
+    shared_memory *m = find_shared(at, 4, doing);
+    for (uint32_t i = 0; m && i < 4; i++) {
         shadow *s = &m->shadows[at + i - m->bytes];
-        if (!s->written.thread) emulator_fail("adds to shared memory that", " nobody wrote");
+        if (!s->written.thread) emulator_fail(doing, " shared memory that nobody wrote");
         bool others_add = concurrent(&s->written) && s->added;
         if (others_add) s->written.thread = 0;
         note_store(s);
@@ -164,10 +163,23 @@ uint32_t emulate_shared_add(uint8_t *at, uint32_t value) {
         s->added = 1;
     }
     if (emulator_block_failed) emulator_leave_lane();
+}
+
+uint32_t emulate_shared_add(uint8_t *at, uint32_t value) {
+    uint32_t before, after;
+    note_change(at, "adds to");
     memcpy(&before, at, sizeof before);
     after = before + value;
     memcpy(at, &after, sizeof after);
     return before;
+}
+
+void emulate_shared_or(uint8_t *at, uint32_t bits) {
+    uint32_t word;
+    note_change(at, "sets bits of");
+    memcpy(&word, at, sizeof word);
+    word |= bits;
+    memcpy(at, &word, sizeof word);
 }
 
 /* The bytes count as written from here on, but cannot be read before the copy is waited for. */

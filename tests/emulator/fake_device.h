@@ -8,6 +8,7 @@
 #include "calls.h"
 #include "emulated_launch.h"
 #include "fake_cuda.h"
+#include "gpu/kernels/search_params.h"
 #include "gpu/kernels/staged/params.h"
 #include "gpu/layout.h"
 
@@ -80,6 +81,33 @@ static const char *fake_inspect_spans(const fake_launch *l) {
     return NULL;
 }
 
+/* A launch of a search's kernel: 1 if it is one, and what is wrong with it in *error. */
+static int fake_inspect_search(const fake_launch *l, const char **error) {
+    static const struct {
+        const char *symbol;
+        size_t entry, before;
+    } kernels[] = {{"fp_row_starts", sizeof(fp_gpu_row_starts), 0},
+                   {"fp_filled_rows", sizeof(fp_gpu_filled_rows), 0},
+                   {"fp_verdict", sizeof(fp_gpu_verdict), offsetof(fp_gpu_verdict_launch, entry)}};
+    *error = NULL;
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        if (strcmp(l->symbol, kernels[i].symbol) != 0) continue;
+        if (l->extra && l->first_bytes != kernels[i].before + l->grid_y * kernels[i].entry)
+            *error = "not one entry per row of blocks";
+        if (l->threads != FP_GPU_HELPER_THREADS || (l->shared && !kernels[i].before))
+            *error = "not the threads of a helper";
+        return 1;
+    }
+    if (strncmp(l->symbol, "fp_search_b", 11) != 0) return 0;
+    const fp_gpu_search_launch *launch = l->first;
+    if (l->threads > (uint32_t)FP_GPU_SEARCH_THREADS || l->threads % 32)
+        *error = "more threads than the kernel was compiled for";
+    if (l->shared > fake.gpu.info.shared_per_block) *error = "too much shared memory";
+    if (l->extra && l->first_bytes != FP_GPU_SEARCH_LAUNCH_BYTES(launch->span_count))
+        *error = "not one span per chunk";
+    return 1;
+}
+
 static const char *fake_inspect_helper(const fake_launch *l) {
     static const struct {
         const char *symbol;
@@ -90,6 +118,8 @@ static const char *fake_inspect_helper(const fake_launch *l) {
         {"fp_row_offsets", sizeof(fp_gpu_offsets), sizeof(fp_gpu_offsets_launch)},
         {"fp_validity", sizeof(fp_gpu_validity), sizeof(fp_gpu_validity_launch)}};
     int h = 0;
+    const char *error;
+    if (fake_inspect_search(l, &error)) return error;
     while (h < FAKE_HELPERS && strcmp(l->symbol, helpers[h].symbol) != 0) h++;
     if (h == FAKE_HELPERS) return "a kernel that is not the library's";
     fake.counts.helper_launches[h]++;

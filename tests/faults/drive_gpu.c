@@ -1,10 +1,10 @@
-/* drive_gpu.c - the command decompressing on a GPU whose driver fails.
+/* drive_gpu.c - the command decompressing, and fpgrep searching, on a GPU whose driver fails.
  *
- *     drive_gpu COMMAND FOLDER OLD
+ *     drive_gpu COMMAND FOLDER OLD FPGREP
  *
- * COMMAND is linked with wrap.c; FOLDER has fake_cuda.c as libcuda.so.1, OLD a driver that is too
- * old. Every driver call of the library and of the command fails in turn. Demanded: exit code 1 and
- * a message that says what to do, no output, nothing kept on the device. A damaged file is refused
+ * COMMAND and FPGREP are linked with wrap.c; FOLDER has fake_cuda.c as libcuda.so.1, OLD a driver that is too
+ * old. Every driver call of the library and of the command fails in turn. Demanded: exit code 1 (of
+ * fpgrep 2) and a message that says what to do, no output, nothing kept on the device. A damaged file is refused
  * with exit code 2 whatever the GPU makes of it, and a missing or old driver with 1. */
 #define _GNU_SOURCE
 
@@ -12,8 +12,15 @@
 #include "gpu/driver.h"
 #include "run.h"
 
-static const char *const words[] = {"-q", "-df", "-T1",    "--backend=gpu",
-                                    "-o", "out", "in.fpc", NULL};
+static const char *const decompresses[] = {"-q", "-df", "-T1",    "--backend=gpu",
+                                           "-o", "out", "in.fpc", NULL};
+static const char *const searches[] = {"--backend=gpu", "-T1",    "-e", "region 3", "-e",
+                                       "9 of",          "in.fpc", NULL};
+/* Of the command that runs: its words, how its messages begin, its exit code for a failure. */
+static const char *const *words = decompresses;
+static const char *program = "fastpair: ";
+static int failure = 1;
+
 static const bytes old = {(char *)(uintptr_t) "what was there before", 21};
 
 /* A run that must end with this code, unless its fault did not happen; below 0: with any. The
@@ -27,10 +34,11 @@ static int run_failing(const char *what, const char *const *settings, int code, 
     CHECK(r.signal == 0 && r.code <= 2);
     CHECK(!r.leaked_memory && !r.leaked_descriptors && remove_temporaries() == 0);
     CHECK(!r.leaked_on_gpu);
-    if (expects_failure) CHECK_EQ(r.code, code);
-    if (r.code) {
+    if (expects_failure) CHECK_EQ(r.code, code == 1 ? failure : code);
+    if (r.code >= failure) {
         CHECK(same(&output, &old));
-        CHECK(strncmp(r.said.data, "fastpair: ", 10) == 0 && strstr(r.said.data, says) != NULL);
+        CHECK(strncmp(r.said.data, program, strlen(program)) == 0 &&
+              strstr(r.said.data, says) != NULL);
         CHECK(code == 2 || strstr(r.said.data, "--backend=cpu") != NULL);
     }
     if (check_failed != before)
@@ -103,7 +111,9 @@ int main(int argc, char **argv) {
     const char *scaled = getenv("FASTPAIR_TEST_SCALE");
     double scale = scaled && *scaled ? strtod(scaled, NULL) : 1;
     char folder[] = "/tmp/fastpair-faults-XXXXXX", path[1100], old_path[1100];
-    if (argc != 4 || !(command = realpath(argv[1], NULL)) || !mkdtemp(folder) || chdir(folder))
+    char *search = argc == 5 ? realpath(argv[4], NULL) : NULL, *decompress;
+    if (argc != 5 || !search || !(command = decompress = realpath(argv[1], NULL)) ||
+        !mkdtemp(folder) || chdir(folder))
         abort();
     snprintf(path, sizeof path, "LD_LIBRARY_PATH=%s", argv[2]);
     snprintf(old_path, sizeof old_path, "LD_LIBRARY_PATH=%s", argv[3]);
@@ -130,9 +140,16 @@ int main(int argc, char **argv) {
     unlink("libcuda.so.1");
     every_call(path, scale);
     damage(path, &column, scale);
+    command = search, words = searches, program = "fpgrep: ", failure = 2;
+    r = run(words, NULL, fake);
+    CHECK(r.code == 1 && !r.leaked_on_gpu && !r.leaked_memory && !r.leaked_descriptors);
+    if (r.code != 1) fprintf(stderr, "  ^ code %d, said %s\n", r.code, r.said.data);
+    free(r.said.data);
+    run_failing("a driver that is too old", too_old, 1, "update it");
+    every_call(path, scale);
     static const char *const files[] = {"rows", "in.fpc", "out", "stdout", "stderr"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) unlink(files[i]);
     CHECK(chdir("/") == 0 && rmdir(folder) == 0);
-    free(column.data), free((void *)(uintptr_t)command);
+    free(column.data), free(search), free(decompress);
     return check_done();
 }

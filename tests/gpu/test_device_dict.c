@@ -96,7 +96,7 @@ static uint32_t read_far(const written *w, uint32_t code, uint8_t read[64]) {
     uint32_t entry;
     memcpy(&entry, far + 4ull * code, 4);
     memset(read, 0, 64);
-    for (uint32_t i = 0; i < ((entry & 0x7f) + 15) / 16; i++)
+    for (uint32_t i = 0; i < 4 && 16 * i < (entry & 0x7f); i++)
         memcpy(read + 16 * i,
                far + FP_GPU_FAR_TABLE(w->dict->code_bits) + 16ull * ((entry >> 8) + i), 16);
     return entry & 0xff;

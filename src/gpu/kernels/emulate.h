@@ -34,9 +34,12 @@ void emulate_global_load(void *to, uint64_t address, uint32_t size);
 void emulate_global_store(uint64_t address, const void *from, uint32_t size);
 /* Atomic: the word becomes (word & keep) | set. */
 void emulate_global_change(uint64_t address, uint32_t keep, uint32_t set);
+/* Atomic: adds to an 8-byte number. */
+void emulate_global_add(uint64_t address, uint64_t value);
 void emulate_shared_load(void *to, const uint8_t *at, uint32_t size);
 void emulate_shared_store(uint8_t *at, const void *from, uint32_t size);
 uint32_t emulate_shared_add(uint8_t *at, uint32_t value);
+void emulate_shared_or(uint8_t *at, uint32_t bits);
 /* Copies that go on by themselves: they take from the word that starts them to the one that waits,
  * and whoever touches their shared memory in between is found. */
 void emulate_async_load(uint8_t *to, uint64_t from, int is_there);
@@ -81,6 +84,7 @@ DEVICE void warp_sync(HERE) { emulate_meet(EMULATE_WARP_SYNC, 0, 0, file, line);
 DEVICE void block_sync(HERE) { emulate_meet(EMULATE_BLOCK_SYNC, 0, 0, file, line); }
 
 DEVICE uint32_t popcount(uint32_t value) { return (uint32_t)__builtin_popcount(value); }
+DEVICE uint32_t first_bit(uint32_t value) { return (uint32_t)__builtin_ctz(value); }
 DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
     return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
 }
@@ -121,6 +125,7 @@ EMULATE_STORE(global_store4, emulate_global_store, uint64_t, uint32_t, uint32_t)
 EMULATE_STORE(global_store8, emulate_global_store, uint64_t, uint64_t, uint64_t)
 EMULATE_STORE(global_store16, emulate_global_store, uint64_t, fp_words4, fp_words4)
 EMULATE_LOAD(shared_load1, emulate_shared_load, const uint8_t *, uint8_t, uint32_t)
+EMULATE_LOAD(shared_load2, emulate_shared_load, const uint8_t *, uint16_t, uint32_t)
 EMULATE_LOAD(shared_load4, emulate_shared_load, const uint8_t *, uint32_t, uint32_t)
 EMULATE_LOAD(shared_load8, emulate_shared_load, const uint8_t *, uint64_t, uint64_t)
 EMULATE_LOAD(shared_load16, emulate_shared_load, const uint8_t *, fp_words4, fp_words4)
@@ -130,6 +135,7 @@ EMULATE_STORE(shared_store4, emulate_shared_store, uint8_t *, uint32_t, uint32_t
 EMULATE_STORE(shared_store8, emulate_shared_store, uint8_t *, uint64_t, uint64_t)
 EMULATE_STORE(shared_store16, emulate_shared_store, uint8_t *, fp_words4, fp_words4)
 DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) { return emulate_shared_add(at, value); }
+DEVICE void shared_or4(uint8_t *at, uint32_t bits) { emulate_shared_or(at, bits); }
 template <int L>
 DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_cells,
                         uint32_t at, uint32_t near_end, uint32_t split, uint32_t *cell) {
@@ -154,6 +160,7 @@ DEVICE void bulk_wait(void) { emulate_bulk_wait(); }
 DEVICE void global_or4(uint64_t address, uint32_t bits) {
     emulate_global_change(address, 0xffffffffu, bits);
 }
+DEVICE void global_add8(uint64_t address, uint64_t value) { emulate_global_add(address, value); }
 DEVICE void global_and4(uint64_t address, uint32_t bits) {
     emulate_global_change(address, bits, 0);
 }

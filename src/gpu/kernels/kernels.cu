@@ -9,9 +9,12 @@
 #include "assembled.cuh"
 #include "positions.cuh"
 #include "row_offsets.cuh"
+#include "row_starts.cuh"
+#include "search_codes.cuh"
 #include "staged/staged.cuh"
 #include "staged/staged_shared.cuh"
 #include "validity.cuh"
+#include "verdict.cuh"
 
 #if !defined(FP_ONLY_THREADS) || FP_ONLY_THREADS == 64
 #define IF_T64(...) __VA_ARGS__
@@ -67,3 +70,16 @@ KERNEL(FP_GPU_HELPER_THREADS, 8) fp_row_offsets(TAKES(fp_gpu_offsets_launch)) {
     row_offsets(&launch);
 }
 KERNEL(FP_GPU_HELPER_THREADS, 4) fp_validity(TAKES(fp_gpu_validity_launch)) { validity(&launch); }
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_row_starts(TAKES(fp_gpu_row_starts_launch)) {
+    row_starts(&launch);
+}
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_filled_rows(TAKES(fp_gpu_filled_rows_launch)) {
+    filled_rows(&launch);
+}
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_verdict(TAKES(fp_gpu_verdict_launch)) { verdict(&launch); }
+
+#define FP_SEARCH(BITS)                                                                            \
+    KERNEL(FP_GPU_SEARCH_THREADS, 1) fp_search_b##BITS(TAKES(fp_gpu_search_launch)) {              \
+        search_codes<BITS>(&launch);                                                               \
+    }
+#include "search_variants.def"

@@ -57,6 +57,8 @@ DEVICE void block_sync(void) { __syncthreads(); }
 
 /* ---------------------------------------------------------------- bits */
 DEVICE uint32_t popcount(uint32_t value) { return (uint32_t)__popc((int)value); }
+/* The number of the lowest bit that is set; the value is not 0. */
+DEVICE uint32_t first_bit(uint32_t value) { return (uint32_t)__ffs((int)value) - 1; }
 /* Bits shift .. shift + 31 of high:low, 0 <= shift < 32. */
 DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
     return __funnelshift_r(low, high, shift);
@@ -116,8 +118,13 @@ DEVICE void global_and4(uint64_t address, uint32_t bits) {
     atomicAnd(GLOBAL(unsigned int, address), bits);
 }
 
+DEVICE void global_add8(uint64_t address, uint64_t value) {
+    atomicAdd(GLOBAL(unsigned long long, address), (unsigned long long)value);
+}
+
 /* ---------------------------------------------------------------- shared memory */
 DEVICE uint32_t shared_load1(const uint8_t *at) { return *at; }
+DEVICE uint32_t shared_load2(const uint8_t *at) { return *(const uint16_t *)at; }
 DEVICE uint32_t shared_load4(const uint8_t *at) { return *(const uint32_t *)at; }
 DEVICE uint64_t shared_load8(const uint8_t *at) { return *(const uint64_t *)at; }
 DEVICE fp_words4 shared_load16(const uint8_t *at) {
@@ -135,6 +142,8 @@ DEVICE void shared_store16(uint8_t *at, fp_words4 value) {
 DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) {
     return atomicAdd((unsigned int *)at, value);
 }
+/* Sets bits of a word that other lanes set bits of as well. */
+DEVICE void shared_or4(uint8_t *at, uint32_t bits) { atomicOr((unsigned int *)at, bits); }
 
 /* ---------------------------------------------------------------- either memory */
 /* A token's cell of L bytes, 8 or 16, at `at` bytes into the first halves. If that is below

@@ -1,0 +1,333 @@
+/* search_codes.cuh - which rows match, found on packed codes. In: a chunk's codes, the bits that say
+ * where rows begin, an automaton as a table of transitions by state and code. Out: a bit per row that
+ * has bytes.
+ *
+ * A lane looks at 32 codes that follow each other. A filter in shared memory says which of them leave
+ * the resting state, in which nothing of a match has been seen. The warp lists these codes, and each
+ * lane walks from one of them: over the next codes until the row matches or ends, or until the walk
+ * knows no more than one that began a code later, which some lane takes or need not take. So neither
+ * lanes nor warps need to hear of each other. The host makes sure that a walk from the resting state
+ * finds nothing that is not there (docs/gpu-search.md).
+ *
+ * The trick of the filter: each lane has a copy in a bank of its own, and reads never conflict. Codes
+ * beyond the dictionary count as its last; prepare has reported them. Writes nothing outside a chunk's
+ * words, whatever its row starts say. */
+#ifndef FP_GPU_SEARCH_CODES_CUH
+#define FP_GPU_SEARCH_CODES_CUH
+
+#include "search_params.h"
+#include "warp.cuh"
+
+/* A batch of a chunk. */
+typedef struct search_batch {
+    const fp_gpu_search_span *span;
+    uint32_t number; /* in its chunk */
+    uint32_t count;  /* codes of the chunk from the batch's first code on */
+    /* Row starts of the lane's 32 codes, and, in lane 31, of the 32 codes after the batch. */
+    uint32_t starts, after;
+    /* Codes of the batch in shared memory. */
+    const uint8_t *staged;
+    /* The warp's room: rows found, row starts, the list of codes to walk from. */
+    uint8_t *room;
+} search_batch;
+
+/* The last chunk that begins at or before a batch of the launch. */
+DEVICE uint32_t search_find(const fp_gpu_search_launch *launch, uint32_t batch) {
+    uint32_t low = 0, high = launch->span_count;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (launch->span[middle].first_batch <= batch)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A batch of a chunk, and the row starts of its codes, which are on their way when it returns. */
+DEVICE search_batch search_look(const fp_gpu_search_span *span, uint32_t batch, uint8_t *room) {
+    search_batch found = {span, batch - span->first_batch, 0, 0, 0, 0, room};
+    uint64_t words = span->starts + 128 * (uint64_t)found.number;
+    found.count = span->code_count - found.number * FP_GPU_SEARCH_BATCH;
+    found.starts = global_load4(words + 4 * lane());
+    if (lane() == 31) found.after = global_load4(words + 128);
+    return found;
+}
+
+/* Starts the copy of a batch's codes to shared memory: segment after segment, as far apart as banks
+ * want them. */
+template <int BITS> DEVICE void search_fetch(const search_batch *batch, uint8_t *to) {
+    const uint32_t units = 8 * BITS; /* of 16 bytes, in a batch */
+    uint64_t from = batch->span->codes + 16 * (uint64_t)units * batch->number;
+    uint64_t bits = (uint64_t)batch->count * BITS;
+    uint32_t there = bits >= 128 * (uint64_t)units ? units : (uint32_t)((bits + 127) / 128);
+    UNROLL for (uint32_t first = 0; first < units; first += 32) {
+        uint32_t unit = first + lane(), at = unit;
+        if (BITS % 8 == 0) at += unit / (BITS / 4 + (BITS % 8 != 0)); /* a unit more per segment */
+        if (unit < units) async_load16(to + 16 * at, from + 16 * unit, unit < there);
+    }
+}
+
+/* Code `at` of the batch, or further on in its chunk. */
+template <int BITS> DEVICE uint32_t search_code(const search_batch *batch, uint32_t at) {
+    uint32_t bit = at % 32 * BITS, shift = bit % 32, low, high = 0;
+    if (at < FP_GPU_SEARCH_BATCH) {
+        const uint8_t *from =
+            batch->staged + 4 * (at / 32 * FP_GPU_SEGMENT_STRIDE(BITS) + bit / 32);
+        low = shared_load4(from);
+        if (shift + BITS > 32) high = shared_load4(from + 4);
+    } else {
+        uint64_t segment = (uint64_t)batch->number * 32 + at / 32;
+        uint64_t from = batch->span->codes + 4 * (segment * BITS + bit / 32);
+        low = global_load4(from);
+        if (shift + BITS > 32) high = global_load4(from + 4);
+    }
+    return funnel_right(low, high, shift) & ((1u << BITS) - 1);
+}
+
+/* Whether code `at` of the batch, or further on in its chunk, begins a row. */
+DEVICE uint32_t search_begins(const search_batch *batch, uint32_t at) {
+    uint64_t word = (uint64_t)batch->number * 32 + at / 32;
+    uint32_t starts = at / 32 <= 32 ? shared_load4(batch->room + FP_GPU_GATHERED + at / 32 * 4)
+                                    : global_load4(batch->span->starts + 4 * word);
+    return starts >> at % 32 & 1;
+}
+
+/* The codes of a segment, still packed. */
+template <int BITS> DEVICE void search_segment(const uint8_t *segment, uint32_t *word) {
+    if (FP_GPU_SEGMENT_STRIDE(BITS) % 4 == 0) {
+        UNROLL for (int i = 0; i < BITS; i += 4) {
+            fp_words4 loaded = shared_load16(segment + 4 * i);
+            UNROLL for (int j = 0; j < 4; j++) word[i + j] = loaded.word[j];
+        }
+    } else if (BITS % 2 == 0) {
+        UNROLL for (int i = 0; i < BITS; i += 2) {
+            uint64_t loaded = shared_load8(segment + 4 * i);
+            word[i] = (uint32_t)loaded, word[i + 1] = (uint32_t)(loaded >> 32);
+        }
+    } else {
+        UNROLL for (int i = 0; i < BITS; i++) word[i] = shared_load4(segment + 4 * i);
+    }
+    word[BITS] = 0;
+}
+
+/* The filter's two bits for each of 16 codes, from code `first` of a segment on, the first lowest. */
+template <int BITS>
+DEVICE uint32_t search_filter(const uint32_t *word, int first, const uint8_t *filter) {
+    uint32_t pairs = 0;
+    UNROLL for (int k = first + 15; k >= first; k--) {
+        const uint32_t at = k * BITS / 32, shift = k * BITS % 32;
+        uint32_t code =
+            shift + BITS <= 32 ? word[at] >> shift : funnel_right(word[at], word[at + 1], shift);
+        if (BITS < 4) code &= (1u << BITS) - 1;
+        uint32_t place =
+            (code >> 4 & (FP_GPU_FILTER_WORDS(BITS) - 1)) * 4 * FP_GPU_FILTER_COPIES(BITS);
+        uint32_t bits = shared_load4(filter + place);
+        pairs = funnel_left(funnel_left(bits, bits, 2 * code), pairs, 2);
+    }
+    return pairs;
+}
+
+/* Bits 0, 2, 4 … 30 of a word, moved together. */
+DEVICE uint32_t search_even_bits(uint32_t bits) {
+    bits &= 0x55555555u;
+    bits = (bits | bits >> 1) & 0x33333333u;
+    bits = (bits | bits >> 2) & 0x0f0f0f0fu;
+    bits = (bits | bits >> 4) & 0x00ff00ffu;
+    return (bits | bits >> 8) & 0xffff;
+}
+
+/* What the filter says of a segment: a bit per code. */
+typedef struct search_filtered {
+    uint32_t live;  /* a walk must begin there */
+    uint32_t match; /* the row matches */
+} search_filtered;
+
+/* Looks at the codes of a segment; `filter` is the lane's copy. */
+template <int BITS>
+DEVICE search_filtered search_look_up(const uint8_t *segment, const uint8_t *filter, int at_once) {
+    uint32_t word[BITS + 4];
+    search_filtered found = {0, 0};
+    search_segment<BITS>(segment, word);
+    uint32_t high = search_filter<BITS>(word, 16, filter);
+    uint32_t low = search_filter<BITS>(word, 0, filter);
+    /* Nobody knows the code after a batch, so it is taken for one that goes on. */
+    uint32_t after = warp_shfl(low, (lane() + 1) % 32);
+    if (lane() == 31) after = 1;
+    uint32_t high_next = funnel_right(high, after, 2), low_next = funnel_right(low, high, 2);
+    uint32_t upper = at_once ? 0xffffffffu : 0; /* a code of class BEGINS may go on as well */
+    uint32_t high_begins = high >> 1 & ~high & (high_next | (high_next >> 1 & upper));
+    uint32_t low_begins = low >> 1 & ~low & (low_next | (low_next >> 1 & upper));
+    uint32_t high_match = high >> 1 & high, low_match = low >> 1 & low;
+    uint32_t any = (high_begins | low_begins | high_match | low_match) & 0x55555555u;
+    if (!warp_ballot(any != 0)) return found;
+    found.live = search_even_bits(high_begins) << 16 | search_even_bits(low_begins);
+    found.match = search_even_bits(high_match) << 16 | search_even_bits(low_match);
+    if (!at_once) found.live |= found.match, found.match = 0;
+    return found;
+}
+
+DEVICE uint32_t search_step(const fp_gpu_search_launch *launch, uint32_t state, uint32_t code) {
+    uint64_t at = (uint64_t)state * launch->slots + least(code, launch->slots - 1);
+    return global_load2(launch->table + 2 * at);
+}
+
+/* Whether a row matches, by a walk from code `at` of the batch on. A walk from the code after it would
+ * have come to `fresh`. */
+template <int BITS>
+DEVICE uint32_t search_walk(const fp_gpu_search_launch *launch, const search_batch *batch,
+                            uint32_t at) {
+    uint32_t state = launch->start, fresh = launch->rest;
+    for (int is_first = 1;; is_first = 0) {
+        uint32_t code = search_code<BITS>(batch, at++);
+        uint32_t entry = search_step(launch, state, code);
+        if (!is_first && !launch->by_rows) fresh = search_step(launch, fresh, code) & FP_GPU_STATE;
+        if (entry & FP_GPU_MATCHES) return 1;
+        if (at >= batch->count || search_begins(batch, at)) return (entry & FP_GPU_AT_END) != 0;
+        state = entry & FP_GPU_STATE;
+        if (state == fresh) return 0;
+    }
+}
+
+/* Puts the codes to walk from into the list: those numbered window .. window + FP_GPU_LISTED_WALKS.
+ * The lane's are the bits of `live`, the first of which has the number `index`. */
+DEVICE void search_list(uint32_t live, uint32_t index, uint32_t window, uint8_t *list) {
+    for (; live && index < window + FP_GPU_LISTED_WALKS; index++, live &= live - 1)
+        if (index >= window)
+            shared_store2(list + 2 * (index - window), lane() * FP_GPU_SEGMENT + first_bit(live));
+}
+
+/* Walks from every code that is listed. Rows are numbered from the one that began before the batch.
+ * Returns whether the lane found any. */
+template <int BITS>
+DEVICE uint32_t search_listed(const fp_gpu_search_launch *launch, const search_batch *batch,
+                              uint32_t begins, uint32_t rows_before, uint32_t count) {
+    const uint8_t *list = batch->room + 2 * FP_GPU_GATHERED;
+    uint32_t any = 0;
+    for (uint32_t first = 0; first < count; first += 32) {
+        int has_one = first + lane() < count;
+        uint32_t at = has_one ? shared_load2(list + 2 * (first + lane())) : 0;
+        uint32_t begun = warp_shfl(begins, at / 32), row = warp_shfl(rows_before, at / 32);
+        row += popcount(begun & (0xffffffffu >> (31 - at % 32)));
+        if (has_one && search_walk<BITS>(launch, batch, at)) {
+            shared_or4(batch->room + row / 32 * 4, 1u << row % 32);
+            any = 1;
+        }
+    }
+    return any;
+}
+
+/* Rows that match at once: those of the codes in `match`. */
+DEVICE void search_match(const search_batch *batch, uint32_t match, uint32_t begins,
+                         uint32_t rows_before) {
+    uint64_t rows = 0;
+    for (; match; match &= match - 1)
+        rows |= (uint64_t)1 << popcount(begins & (0xffffffffu >> (31 - first_bit(match))));
+    if (!rows) return;
+    rows <<= rows_before % 32; /* a lane has at most 33 rows */
+    uint8_t *at = batch->room + rows_before / 32 * 4;
+    if ((uint32_t)rows) shared_or4(at, (uint32_t)rows);
+    if (rows >> 32) shared_or4(at + 4, (uint32_t)(rows >> 32));
+}
+
+/* ORs the rows that were found into the result, whole words at a time, and clears them. `rows` begin in
+ * the batch. */
+DEVICE void search_gather(const search_batch *batch, uint32_t rows) {
+    uint32_t words = rows / 32 + 2; /* from any bit of the first on */
+    uint32_t rank = global_load4(batch->span->ranks + 4 * (uint64_t)batch->number);
+    /* The row before the batch is that of rank - 1. In a chunk's first batch there is none, and the
+     * word before the first is none either. */
+    rank += batch->span->found_bit;
+    uint32_t shift = (rank - 1) % 32, word = (rank + 31) / 32 - 1;
+    warp_sync(); /* all lanes' rows are there */
+    for (uint32_t i = lane(); i < words; i += 32) {
+        uint32_t below = i ? shared_load4(batch->room + 4 * i - 4) : 0;
+        uint32_t bits = funnel_left(below, shared_load4(batch->room + 4 * i), shift);
+        if (bits && word + i < batch->span->found_words)
+            global_or4(batch->span->found + 4 * (uint64_t)(word + i), bits);
+    }
+    warp_sync(); /* all lanes have read */
+    for (uint32_t i = lane(); i < words; i += 32) shared_store4(batch->room + 4 * i, 0);
+}
+
+/* One batch, whose codes are in shared memory. */
+template <int BITS>
+DEVICE void search_one(const fp_gpu_search_launch *launch, const search_batch *batch,
+                       const uint8_t *filter) {
+    uint32_t codes = least(excess(batch->count, lane() * FP_GPU_SEGMENT), FP_GPU_SEGMENT);
+    uint32_t valid = codes ? 0xffffffffu >> (32 - codes) : 0, begins = batch->starts & valid;
+    search_filtered in = {valid, 0};
+    if (launch->filter)
+        in = search_look_up<BITS>(batch->staged + 4 * FP_GPU_SEGMENT_STRIDE(BITS) * lane(), filter,
+                                  (int)launch->at_once);
+    uint32_t wanted = launch->by_rows ? begins : valid;
+    in.live &= wanted, in.match &= wanted;
+    if (!warp_ballot((in.live | in.match) != 0)) return;
+    uint8_t *starts = batch->room + FP_GPU_GATHERED, *list = starts + FP_GPU_GATHERED;
+    shared_store4(starts + 4 * lane(), batch->starts);
+    if (lane() == 31) shared_store4(starts + 128, batch->after);
+    /* Codes to walk from, and rows, of this lane and the lanes below: each at most 1024. */
+    uint32_t own = popcount(in.live) << 16 | popcount(begins), sums = warp_inclusive_sum(own);
+    uint32_t last = warp_shfl(sums, 31), all = last >> 16, before = sums - own, any = in.match;
+    search_match(batch, in.match, begins, before & 0xffff);
+    for (uint32_t window = 0; window < all; window += FP_GPU_LISTED_WALKS) {
+        search_list(in.live, before >> 16, window, list);
+        warp_sync(); /* the list is complete, and so are row starts */
+        any |= search_listed<BITS>(launch, batch, begins, before & 0xffff,
+                                   least(all - window, FP_GPU_LISTED_WALKS));
+        warp_sync(); /* before the list is filled anew */
+    }
+    if (warp_ballot(any != 0)) search_gather(batch, last & 0xffff);
+}
+
+/* Fills the lanes' copies of the filter, four at a time, and clears what warps gather. */
+template <int BITS>
+DEVICE void search_begin(const fp_gpu_search_launch *launch, uint8_t *filter, uint8_t *gathered) {
+    const uint32_t copies = FP_GPU_FILTER_COPIES(BITS), units = FP_GPU_FILTER_BYTES(BITS) / 16;
+    for (uint32_t i = thread_in_block(); launch->filter && i < units; i += threads_in_block()) {
+        uint32_t word = global_load4(launch->filter + i / (copies / 4) * 4);
+        shared_store16(filter + 16 * i, fp_words4{{word, word, word, word}});
+    }
+    for (uint32_t i = lane(); i < FP_GPU_GATHERED / 4; i += 32) shared_store4(gathered + 4 * i, 0);
+    block_sync(); /* the filter is complete, and what is gathered is empty */
+}
+
+/* A kernel: each block takes batches that follow each other, and its warps take turns. */
+template <int BITS> DEVICE void search_codes(const fp_gpu_search_launch *launch) {
+    SHARED_DYNAMIC_BYTES(shared);
+    const uint32_t buffers = FP_GPU_SEARCH_BUFFERS(BITS);
+    const uint32_t buffer_bytes = 128 * FP_GPU_SEGMENT_STRIDE(BITS);
+    uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
+    uint8_t *room = shared + warp * FP_GPU_SEARCH_ROOM,
+            *all_codes = shared + warps * FP_GPU_SEARCH_ROOM;
+    uint8_t *codes = all_codes + warp * FP_GPU_SEARCH_CODES(BITS);
+    uint8_t *copied = all_codes + warps * FP_GPU_SEARCH_CODES(BITS);
+    const uint8_t *filter = copied + lane() % FP_GPU_FILTER_COPIES(BITS) * 4;
+    uint32_t batch = (uint32_t)((uint64_t)launch->batches * block_x() / blocks_x()) + warp;
+    uint32_t end = (uint32_t)((uint64_t)launch->batches * (block_x() + 1) / blocks_x());
+    int goes_on = batch < end;
+    uint32_t at = search_find(launch, goes_on ? batch : 0), turn = 0;
+    search_batch now = search_look(&launch->span[at], goes_on ? batch : 0, room), next = now;
+    if (goes_on) search_fetch<BITS>(&now, codes);
+    search_begin<BITS>(launch, copied, room);
+    for (; goes_on; turn = (turn + 1) % buffers, now = next) {
+        batch += warps;
+        goes_on = batch < end;
+        async_wait();
+        warp_sync(); /* all lanes' copies are there, and the other buffer has been read */
+        if (goes_on) {
+            while (batch >= launch->span[at + 1].first_batch) at++;
+            next = search_look(&launch->span[at], batch, room);
+        }
+        if (goes_on && buffers == 2)
+            search_fetch<BITS>(&next, codes + (turn + 1) % buffers * buffer_bytes);
+        now.staged = codes + turn * buffer_bytes;
+        search_one<BITS>(launch, &now, filter);
+        if (goes_on && buffers == 1) {
+            warp_sync(); /* before the buffer is filled anew */
+            search_fetch<BITS>(&next, codes);
+        }
+    }
+}
+
+#endif

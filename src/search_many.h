@@ -1,0 +1,64 @@
+/* search_many.h - rows and codes brought together many at a time: which codes a row begins and ends with,
+ * and which rows have one of some codes. */
+#ifndef FP_SEARCH_MANY_H
+#define FP_SEARCH_MANY_H
+
+#include "search_scan_codes.h"
+
+/* The codes of a window that belong to a piece, and where bits of its rows go. */
+typedef struct fp_many {
+    const fp_code_search *search;
+    const fp_piece *piece;
+    fp_code_window *window;
+    fp_row_cursor *rows;
+    uint32_t limit; /* codes of the window that belong to the piece */
+    uint64_t *bits;
+} fp_many;
+
+/* Finds the places of all codes of a window, and UINT32_MAX for what vector loads see after them. */
+fastpair_status fp_place_all(const fp_code_search *search, fp_code_window *window,
+                             fastpair_error *error);
+
+/* Sets the bits of all rows that have, from code `from` of the window on, a code whose bit is set in
+ * `singles`, or a code whose bit is set in `pairs` and the code after it. Both have room for one word
+ * more; `pairs` may be NULL. */
+fastpair_status fp_pass_many(const fp_many *many, uint32_t from, uint64_t *singles, uint64_t *pairs,
+                             fastpair_error *error);
+
+/* Sets the bits of all rows whose first code has its bit set in `accepting`, and takes the bits of all
+ * codes but the first ones of other rows out of `masks`. Both have room for one word more. */
+fastpair_status fp_begin_many(const fp_many *many, uint32_t from, const uint64_t *accepting,
+                              uint64_t *masks, fastpair_error *error);
+
+/* Codes that bytes begin with, or the next ones after them: places ascend, and all places of the
+ * window are known. */
+typedef struct fp_place_list {
+    const uint64_t *places;
+    uint32_t count;
+    uint16_t *codes;
+} fp_place_list;
+void fp_find_codes(const fp_code_search *search, const fp_code_window *window, uint32_t from,
+                   const fp_place_list *list);
+
+/* Rows that end with codes ends[0 .. count); the first begins with code `from`, and each other where
+ * the one before it ends. The last `less` codes of each do not count. Bits are set from bit `row`
+ * on. */
+typedef struct fp_row_ends {
+    const uint16_t *ends;
+    uint32_t count, from, less;
+    uint64_t row;
+} fp_row_ends;
+
+#if defined(__x86_64__)
+/* Unpacks the first blocks of 32 codes of a window; returns how many. */
+uint32_t fp_unpack_blocks_avx512(fp_code_window *window, uint32_t *highest);
+void fp_find_codes_avx512(const fp_code_window *window, uint32_t from, const fp_place_list *list);
+void fp_set_rows_avx512(const fp_row_ends *rows, const uint64_t *masks, uint32_t words,
+                        uint64_t *bits);
+/* Places of codes from .. to, both multiples of 32, the first of which begins at byte `place`. Returns
+ * where the last ends. */
+uint32_t fp_place_codes_avx512(const fp_code_search *search, fp_code_window *window, uint32_t from,
+                               uint32_t to, uint32_t place);
+#endif
+
+#endif

@@ -1,0 +1,145 @@
+/* search_many_avx512.c - places of codes, codes of places and bits of rows, for x86-64 CPUs of 2019 and
+ * later. In and out: search_many.h. The trick: 32 codes are added up or compared at once, and nothing
+ * depends on a guess. */
+#if defined(__x86_64__)
+#include "decode_avx512.h"
+#include "search_many.h"
+
+FP_TARGET uint32_t fp_unpack_blocks_avx512(fp_code_window *window, uint32_t *highest) {
+    const uint32_t bits = window->bits;
+    const uint8_t *packed = window->packed + window->first / 8 * bits;
+    const uint64_t left = window->packed_size - window->first / 8 * bits;
+    /* 32 codes are read as 64 bytes. */
+    uint64_t blocks = window->count / 32,
+             readable = left < 64 ? 0 : (left - 64) / (4ull * bits) + 1;
+    if (blocks > readable) blocks = readable;
+    fp_spread tables;
+    fp_spread_fill(bits, &tables);
+    const spreader spread = load_spread(&tables, bits);
+    __m512i most = _mm512_setzero_si512();
+    for (uint64_t i = 0; i < blocks; i++, packed += 4ull * bits) {
+        __m512i codes = unpack_32(&spread, packed);
+        most = _mm512_max_epu16(most, codes);
+        _mm512_storeu_si512(window->codes + i * 32, codes);
+    }
+    uint16_t each[32];
+    _mm512_storeu_si512(each, most);
+    *highest = 0;
+    for (uint32_t i = 0; i < 32; i++)
+        if (each[i] > *highest) *highest = each[i];
+    return (uint32_t)blocks;
+}
+
+/* Lengths of 32 codes' tokens, by class: each class has one length. */
+FP_INLINE __m512i look_up_lengths(const __m512i *by_class, __m512i codes, __m128i shift) {
+    __m512i class = _mm512_srl_epi16(codes, shift);
+    __m512i low = _mm512_permutex2var_epi8(by_class[0], class, by_class[1]),
+            high = _mm512_permutex2var_epi8(by_class[2], class, by_class[3]);
+    /* The upper bytes of numbers look up class 0. */
+    return _mm512_and_si512(_mm512_mask_mov_epi8(low, _mm512_movepi8_mask(class), high),
+                            _mm512_set1_epi16(0xff));
+}
+
+/* Sums of all numbers before each one of 32, none of which passes 16 bits. */
+FP_INLINE __m512i sum_before(__m512i numbers) {
+    const __m512i of_four =
+        _mm512_set_epi8(9, 8, 9, 8, 9, 8, 9, 8, 1, 0, 1, 0, 1, 0, 1, 0, 9, 8, 9, 8, 9, 8, 9, 8, 1,
+                        0, 1, 0, 1, 0, 1, 0, 9, 8, 9, 8, 9, 8, 9, 8, 1, 0, 1, 0, 1, 0, 1, 0, 9, 8,
+                        9, 8, 9, 8, 9, 8, 1, 0, 1, 0, 1, 0, 1, 0);
+    const __m512i zero = _mm512_setzero_si512();
+    __m512i sums = _mm512_add_epi16(numbers, _mm512_slli_epi64(numbers, 16));
+    sums = _mm512_add_epi16(sums, _mm512_slli_epi64(sums, 32));
+    __m512i fours = _mm512_alignr_epi64(_mm512_srli_epi64(sums, 48), zero, 7);
+    fours = _mm512_add_epi64(fours, _mm512_alignr_epi64(fours, zero, 7));
+    fours = _mm512_add_epi64(fours, _mm512_alignr_epi64(fours, zero, 6));
+    fours = _mm512_add_epi64(fours, _mm512_alignr_epi64(fours, zero, 4));
+    return _mm512_add_epi16(_mm512_sub_epi16(sums, numbers), _mm512_shuffle_epi8(fours, of_four));
+}
+
+FP_TARGET uint32_t fp_place_codes_avx512(const fp_code_search *search, fp_code_window *window,
+                                         uint32_t from, uint32_t to, uint32_t place) {
+    const __m128i shift = _mm_cvtsi32_si128((int)window->bits - 8);
+    __m512i by_class[4], base = _mm512_set1_epi32((int)place);
+    for (uint32_t i = 0; i < 4; i++)
+        by_class[i] = _mm512_loadu_si512(search->length_of_class + i * 64);
+    for (uint32_t i = from; i < to; i += 32) {
+        __m512i lengths = look_up_lengths(by_class, _mm512_loadu_si512(window->codes + i), shift);
+        __m512i before = sum_before(lengths);
+        __m512i low = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(before)),
+                high = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(before, 1));
+        _mm512_storeu_si512(window->places + i, _mm512_add_epi32(base, low));
+        _mm512_storeu_si512(window->places + i + 16, _mm512_add_epi32(base, high));
+        __m512i all =
+            _mm512_permutexvar_epi16(_mm512_set1_epi32(31), _mm512_add_epi16(before, lengths));
+        base = _mm512_add_epi32(base, _mm512_and_si512(all, _mm512_set1_epi32(0xffff)));
+    }
+    return (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(base));
+}
+
+/* Codes of 32 that begin before a byte. */
+FP_INLINE uint32_t count_before(const uint32_t *places, uint32_t byte) {
+    __m512i limit = _mm512_set1_epi32((int)byte);
+    uint32_t low = _mm512_cmplt_epu32_mask(_mm512_loadu_si512(places), limit),
+             high = _mm512_cmplt_epu32_mask(_mm512_loadu_si512(places + 16), limit);
+    return (uint32_t)count_bits(low | high << 16);
+}
+
+/* The first code from .. to that begins at `byte` or after it, without a branch that is hard to
+ * guess. */
+FP_INLINE uint32_t find_code(const uint32_t *places, uint32_t from, uint32_t to, uint32_t byte) {
+    for (uint32_t count = to - from; count; count -= count / 2 + count % 2) {
+        uint32_t half = count / 2 + count % 2;
+        from += places[from + half - 1] < byte ? half : 0;
+    }
+    return from;
+}
+
+/* Rows are short, so a look at 32 codes mostly finds the end of one. The next row begins there, so
+ * looks wait for each other; therefore four parts of the list are searched by turns. */
+FP_TARGET void fp_find_codes_avx512(const fp_code_window *window, uint32_t from,
+                                    const fp_place_list *list) {
+    enum { CHAINS = 4 };
+    const uint32_t *places = window->places, each = list->count / CHAINS;
+    uint32_t at[CHAINS], done = 0;
+    for (uint32_t c = 0; c < CHAINS && each; c++)
+        at[c] =
+            c ? find_code(places, from, window->count, (uint32_t)list->places[c * each - 1]) : from;
+    for (; done < each; done++)
+#pragma GCC unroll 4
+        for (uint32_t c = 0; c < CHAINS; c++) {
+            uint32_t byte = (uint32_t)list->places[c * each + done],
+                     more = count_before(places + at[c], byte);
+            at[c] += more;
+            while (__builtin_expect(more == 32, 0))
+                at[c] += more = count_before(places + at[c], byte);
+            list->codes[c * each + done] = (uint16_t)at[c];
+        }
+    for (uint32_t i = CHAINS * each, k = each ? at[CHAINS - 1] : from; i < list->count; i++) {
+        k = fp_window_skip(window, k, list->places[i]);
+        list->codes[i] = (uint16_t)k;
+    }
+}
+
+FP_TARGET void fp_set_rows_avx512(const fp_row_ends *rows, const uint64_t *masks, uint32_t words,
+                                  uint64_t *bits) {
+    /* Bits that are set before each word. A row has one if more are set before its end than before its
+     * beginning. */
+    uint32_t before[FP_WINDOW_WORDS + 1] = {0};
+    for (uint32_t i = 0; i < words; i++) before[i + 1] = before[i] + (uint32_t)count_bits(masks[i]);
+    uint64_t row = rows->row, found = 0;
+    uint32_t at = rows->from;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        uint32_t end = rows->ends[i], last = end - (end > at ? rows->less : 0);
+        uint32_t seen = before[at / 64] + (uint32_t)count_bits(_bzhi_u64(masks[at / 64], at % 64)),
+                 now = before[last / 64] +
+                       (uint32_t)count_bits(_bzhi_u64(masks[last / 64], last % 64));
+        found |= (uint64_t)(now != seen) << row % 64;
+        at = end;
+        if (++row % 64 == 0) {
+            bits[row / 64 - 1] |= found;
+            found = 0;
+        }
+    }
+    if (row % 64) bits[row / 64] |= found;
+}
+#endif
