@@ -39,13 +39,16 @@ typedef struct fp_text_rows {
 typedef struct fp_text_walk {
     const fp_text_rows *rows; /* all rows that begin in these bytes are among them */
     uint64_t from;            /* the first byte */
-    uint64_t judged;          /* bytes up to here, from the fourth on, are judged */
+    uint64_t shown;           /* bytes up to here were shown, or counted as not shown */
+    uint64_t judged;          /* bytes up to here, from the fourth on, are good or wrong */
+    uint64_t due;             /* bytes from `judged` up to here must be judged; others are ASCII */
     uint64_t row;             /* rows before this one begin before `judged` */
     int is_wrong;
     fp_decode_watch watch; /* whoever decodes calls it */
 } fp_text_walk;
 
-void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from);
+/* `rarely_high` is for the watch. */
+void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from, int rarely_high);
 
 /* Which ends of the bytes are ends of rows, too. Where they are not, the first three bytes are not
  * judged, and characters may lack bytes at the end. */
@@ -119,6 +122,15 @@ fastpair_status fp_decode_list(const fastpair_column *column, const fp_row_list 
 /* 1 if whatever a chunk holds is UTF-8. */
 static inline int fp_chunk_is_ascii(const fp_chunk_view *view) {
     return view->dictionary && fp_column_dict_is_ascii(view->dictionary);
+}
+
+/* 1 if most of what a chunk holds is ASCII, and decoding is bound by memory, or by stores of long
+ * tokens. Where short tokens come from the first-level cache, it is cheaper to read bytes once more than
+ * to find those above 127 while decoding (docs/lab/text-check.md). */
+static inline int fp_chunk_is_rarely_high(const fp_chunk_view *view) {
+    const fp_chunk *chunk = view->chunk;
+    return view->dictionary && fp_column_dict_is_rarely_high(view->dictionary) &&
+           (view->dictionary->dict.code_bits > 12 || chunk->decoded_bytes / 6 >= chunk->codes);
 }
 
 /* Which instructions judge UTF-8: the widest ones only where there is much to do. */

@@ -43,27 +43,26 @@ static uint64_t find_start(const fp_text_rows *rows, uint64_t low, uint64_t at) 
     return high;
 }
 
-/* Whether no row that begins in bytes from .. to begins inside a character. *row is where to look
- * from, and then where to go on. Inlined for each width of offsets. */
+/* Whether none of rows first .. end begins inside a character. As signed numbers, bytes that continue
+ * one are below all others. Inlined for each width of offsets. */
 static inline __attribute__((always_inline)) int
-starts_are_good(const fp_text_rows *rows, uint64_t to, uint64_t *row, uint32_t offset_bits) {
+starts_are_good(const fp_text_rows *rows, uint64_t first, uint64_t end, uint32_t offset_bits) {
     const fastpair_destination view = {.offsets = rows->destination->offsets,
                                        .offset_bits = offset_bits};
-    const uint8_t *bytes = rows->destination->bytes;
-    uint64_t i = *row, wrong = 0;
-    for (; i < rows->end; i++) {
-        uint64_t start = load_offset(&view, i);
-        if (start >= to) break;
-        wrong |= (bytes[start] & 0xc0) == 0x80;
-    }
-    *row = i;
-    return !wrong;
+    const int8_t *bytes = (const int8_t *)rows->destination->bytes;
+    int32_t seen = 0;
+#pragma GCC unroll 8
+    for (uint64_t i = first; i < end; i++) seen |= bytes[load_offset(&view, i)] + 64;
+    return seen >= 0;
 }
 
+/* The same for rows that begin in bytes from .. to. *row is where to look from, and then where to go
+ * on. */
 static int look_at_starts(const fp_text_rows *rows, uint64_t from, uint64_t to, uint64_t *row) {
-    *row = find_start(rows, *row, from);
-    return rows->destination->offset_bits == 32 ? starts_are_good(rows, to, row, 32)
-                                                : starts_are_good(rows, to, row, 64);
+    uint64_t first = find_start(rows, *row, from), end = find_start(rows, first, to);
+    *row = end;
+    return rows->destination->offset_bits == 32 ? starts_are_good(rows, first, end, 32)
+                                                : starts_are_good(rows, first, end, 64);
 }
 
 /* Judges bytes from .. to one by one; those before `first` are nobody's. */
@@ -98,19 +97,49 @@ static void walk_on(fp_text_walk *walk, uint64_t to) {
     }
 }
 
-/* A little stays for the next time, so that pieces are whole. */
-static void look(void *context, const uint8_t *end) {
-    fp_text_walk *walk = context;
-    uint64_t to = (uint64_t)(end - walk->rows->destination->bytes);
-    if (to > walk->judged) walk_on(walk, to - (to - walk->judged) % WHOLE);
+/* Bytes from .. to may be above 127. The bytes after them must be judged, too, since a character may
+ * lack them. What came before and is due by now is there. Where all tokens are UTF-8, and no
+ * character lacks a byte before them, only rows that begin inside a token can be wrong. */
+static void expect(fp_text_walk *walk, uint64_t from, uint64_t to, int is_whole) {
+    if (from > walk->due) {
+        walk_on(walk, walk->due);
+        if (is_whole) {
+            walk->is_wrong |= !look_at_starts(walk->rows, from, to, &walk->row);
+            return;
+        }
+        if (walk->judged < from) walk->judged = from;
+    }
+    walk->due = to + CONTEXT;
 }
 
-void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from) {
+/* Bytes that were never shown may be above 127. */
+static void expect_hidden(fp_text_walk *walk, uint64_t to) {
+    if (walk->shown < to) expect(walk, walk->shown, to, 0);
+    walk->shown = to;
+}
+
+static void look(void *context, const fp_decode_seen *seen) {
+    fp_text_walk *walk = context;
+    uint64_t begin = (uint64_t)(seen->begin - walk->rows->destination->bytes),
+             end = begin + (uint64_t)(seen->end - seen->begin);
+    expect_hidden(walk, begin);
+    for (uint64_t i = 0; i < seen->high_count; i++)
+        expect(walk, begin + seen->high[i].from, begin + seen->high[i].to, seen->high[i].is_whole);
+    walk->shown = end;
+    if (walk->due <= end)
+        walk_on(walk, walk->due);
+    else if (walk->judged < end) /* a little stays for the next time, so that pieces are whole */
+        walk_on(walk, end - (end - walk->judged) % WHOLE);
+}
+
+void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from, int rarely_high) {
     *walk = (fp_text_walk){.rows = rows,
                            .from = from,
+                           .shown = from,
                            .judged = from + CONTEXT,
+                           .due = from,
                            .row = rows->first,
-                           .watch = {look, walk}};
+                           .watch = {look, walk, rarely_high}};
 }
 
 int fp_text_end(fp_text_walk *walk, uint64_t to, fp_text_edges edges) {
@@ -118,14 +147,15 @@ int fp_text_end(fp_text_walk *walk, uint64_t to, fp_text_edges edges) {
     const uint8_t *bytes = rows->destination->bytes;
     uint64_t from = walk->from, few = to - from < CONTEXT ? to : from + CONTEXT, row = rows->first;
     if (from == to) return 1;
-    walk_on(walk, to);
+    expect_hidden(walk, to);
+    walk_on(walk, walk->due < to ? walk->due : to);
     return !walk->is_wrong && (!edges.is_start || few_are_good(bytes, from, from, few)) &&
            (!edges.is_end || is_whole(bytes, from, to)) && look_at_starts(rows, from, few, &row);
 }
 
 int fp_text_is_good(const fp_text_rows *rows, uint64_t from, uint64_t to) {
     fp_text_walk walk;
-    fp_text_begin(&walk, rows, from);
+    fp_text_begin(&walk, rows, from, 0);
     return fp_text_end(&walk, to, (fp_text_edges){1, 1});
 }
 

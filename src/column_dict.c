@@ -161,15 +161,33 @@ fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t
     return made ? FASTPAIR_OK : fp_fail_memory(error, 1ull << dictionary->dict.code_bits);
 }
 
-int fp_column_dict_is_ascii(fp_column_dict *dictionary) {
+/* One byte in so many above 127 is rare. Dictionaries of text that is mostly ASCII have one in 50 to
+ * one in 10,000, those of other text one in 2. */
+#define RARE 8u
+
+static uint32_t look_at_tokens(const fp_dict *dict) {
+    uint64_t high = 0;
+    /* Codes without a token decode to zeros. */
+    if (fp_is_ascii(dict->bytes, dict->bytes_size)) return FP_TOKENS_ASCII;
+    for (uint64_t i = 0; i < dict->bytes_size; i++) high += dict->bytes[i] >> 7;
+    return high < dict->bytes_size / RARE ? FP_TOKENS_RARELY_HIGH : FP_TOKENS_ANY;
+}
+
+static uint32_t tokens_are(fp_column_dict *dictionary) {
     uint32_t are = __atomic_load_n(&dictionary->tokens_are, __ATOMIC_RELAXED);
     if (are == FP_TOKENS_UNKNOWN) {
-        /* Codes without a token decode to zeros. */
-        are = fp_is_ascii(dictionary->dict.bytes, dictionary->dict.bytes_size) ? FP_TOKENS_ASCII
-                                                                               : FP_TOKENS_ANY;
+        are = look_at_tokens(&dictionary->dict);
         __atomic_store_n(&dictionary->tokens_are, are, __ATOMIC_RELAXED);
     }
-    return are == FP_TOKENS_ASCII;
+    return are;
+}
+
+int fp_column_dict_is_ascii(fp_column_dict *dictionary) {
+    return tokens_are(dictionary) == FP_TOKENS_ASCII;
+}
+
+int fp_column_dict_is_rarely_high(fp_column_dict *dictionary) {
+    return tokens_are(dictionary) <= FP_TOKENS_RARELY_HIGH;
 }
 
 uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary) {

@@ -21,8 +21,8 @@ typedef struct fp_open_settings {
 fastpair_status fp_open_settings_resolve(const fastpair_open_options *options,
                                          fp_open_settings *settings, fastpair_error *error);
 
-/* Which bytes a dictionary's tokens have. */
-enum { FP_TOKENS_UNKNOWN, FP_TOKENS_ASCII, FP_TOKENS_ANY };
+/* Which bytes a dictionary's tokens have: none above 127, few, or any. */
+enum { FP_TOKENS_UNKNOWN, FP_TOKENS_ASCII, FP_TOKENS_RARELY_HIGH, FP_TOKENS_ANY };
 
 /* Any number of threads may use one at once. What is above the empty line never
  * changes. */
@@ -79,6 +79,9 @@ fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t
 /* 1 if no token has a byte above 127, so that whatever codes decode to is ASCII. Looks at the tokens
  * once. */
 int fp_column_dict_is_ascii(fp_column_dict *dictionary);
+
+/* 1 if few bytes of tokens are above 127, or none. */
+int fp_column_dict_is_rarely_high(fp_column_dict *dictionary);
 
 /* Upper bound on what tables that are not built yet will take, or 0 if all are there. */
 uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary);

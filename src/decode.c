@@ -10,8 +10,7 @@
 
 #include <string.h>
 
-/* The loops for short calls; level AVX-512 uses the AVX2 loop for them, too. What else was tried is
- * in docs/lab/cpu-decoder.md. */
+/* The loops for short calls; level AVX-512 uses the AVX2 loop for them, too. */
 static fp_decode_loop *loop_of(fastpair_cpu_level level, int is_long) {
 #if defined(__x86_64__)
     if (level >= FASTPAIR_CPU_AVX2) return is_long ? fp_decode_long_avx2 : fp_decode_loop_avx2;
@@ -90,18 +89,20 @@ static void fill_pairs(fp_decoder *decoder, const uint8_t *lengths, uint8_t *spa
 
 /* Takes the AVX-512 loop for bulk if it suits the dictionary. `lengths` are by code; bad codes have
  * the length of their class. */
-static void choose_bulk_loop(fp_decoder *decoder, fastpair_cpu_level level, const uint8_t *lengths,
-                             fp_squeeze *squeeze) {
+static void choose_bulk_loop(fp_decoder *decoder, fastpair_cpu_level level, const fp_dict *dict,
+                             uint8_t *cells, const uint8_t *lengths, fp_squeeze *squeeze) {
     decoder->bulk_loop = decoder->loop;
 #if defined(__x86_64__)
     uint32_t bits = decoder->code_bits;
     if (level < FASTPAIR_CPU_AVX512 || bits <= FP_MOST_PAIRED_BITS) return;
     if (!constant_in_classes(lengths, 1u << bits, fp_squeeze_shift(bits))) return;
     fp_squeeze_fill(bits, decoder->cell_bytes, lengths, squeeze);
+    squeeze->partial = fp_squeeze_flag(dict, decoder->cell_bytes, cells);
     decoder->squeeze = squeeze;
     decoder->bulk_loop = fp_decode_loop_avx512;
+    decoder->marking_loop = fp_mark_loop_avx512;
 #else
-    (void)level, (void)lengths, (void)squeeze;
+    (void)level, (void)dict, (void)cells, (void)lengths, (void)squeeze;
 #endif
 }
 
@@ -130,7 +131,7 @@ static fastpair_status open_short(const fp_dict *dict, fastpair_cpu_level level,
                          .code_bits = bits,
                          .code_slots = dict->code_slots,
                          .cell_bytes = cell_bytes};
-    choose_bulk_loop(made, level, lengths, squeeze);
+    choose_bulk_loop(made, level, dict, cells, lengths, squeeze);
     if (pairs_of(bits)) fill_pairs(made, lengths, lengths + lengths_size);
     made->lookup = arrange_lengths(lengths, bits, dict->code_slots, cell_bytes);
     *decoder = made;
@@ -243,9 +244,9 @@ static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
 
 /* The longest output of one call of a loop: long enough that the call costs nothing. Tokens of more
  * than 16 bytes count as 16, since few are as long as a cell. */
-#define RUN_BYTES (32u << 10)
-
-#define PAGE 4096u
+#define RUN_BYTES   (32u << 10)
+#define ASIDE_BYTES (8u << 10)
+#define PAGE        4096u
 
 /* How many bytes ahead of the stores lines are fetched. Nearer, and lines come too late; farther,
  * and they have left the cache again when they are written. */
@@ -269,13 +270,22 @@ static inline __attribute__((always_inline)) void look_up_pages(uint64_t long_to
     for (page += -(uintptr_t)page % PAGE; page < end; page += PAGE) __builtin_prefetch(page, 0, 2);
 }
 
-#define ASIDE_BYTES (8u << 10)
-
 static fp_decode_loop *loop_for(const fp_decoder *decoder, const fp_code_range *codes) {
+    if (codes->bulk && decoder->marking_loop && codes->watch && codes->watch->rarely_high)
+        return decoder->marking_loop;
     if (codes->bulk && decoder->bricks) return decoder->bulk_loop;
     if (decoder->rare_loop && codes->rarely_above && codes->rarely_above <= decoder->cell_bytes / 2)
         return decoder->rare_loop;
     return codes->bulk ? decoder->bulk_loop : decoder->loop;
+}
+
+/* Shows somebody `size` bytes up to `end`. `marks` NULL: they were not marked. */
+static void show(const fp_decode_watch *watch, const uint8_t *end, uint64_t size,
+                 const fp_marks *marks) {
+    const fp_stretch all = {0, (uint32_t)size, 0};
+    const fp_decode_seen seen = {end - size, end, marks ? marks->high : &all,
+                                 marks ? marks->count : 1};
+    watch->look(watch->context, &seen);
 }
 
 /* Decodes `groups` groups from a multiple of 16 codes on. 0 if a code is bad or does not fit. */
@@ -289,8 +299,10 @@ static int decode_groups(const fp_decoder *decoder, const fp_code_range *codes, 
         RUN_BYTES / (FP_DECODE_GROUP * (cell_bytes < FP_SHORT_TOKEN ? cell_bytes : FP_SHORT_TOKEN));
     const uint64_t aside_groups =
         (ASIDE_BYTES - FP_DECODE_OVERRUN(cell_bytes)) / (FP_DECODE_GROUP * cell_bytes);
-    fp_decode_run run = {.packed_end = at->packed + at->packed_size};
+    fp_marks marks;
+    fp_decode_run run = {.packed_end = at->packed + at->packed_size, .marks = &marks};
     while (groups) {
+        int is_marked = 0;
         uint64_t room = (uint64_t)(at->out_end - at->out), size;
         run.packed = at->packed + at->code / FP_DECODE_GROUP * group_bytes;
         run.groups = room < FP_DECODE_OVERRUN(cell_bytes)
@@ -304,6 +316,7 @@ static int decode_groups(const fp_decoder *decoder, const fp_code_range *codes, 
             const uint8_t *end = loop(decoder, &run);
             if (!end) return 0;
             size = (uint64_t)(end - at->out);
+            is_marked = loop == decoder->marking_loop;
             look_up_pages(long_token, end, at->out_end, size, run.groups);
         } else { /* aside */
             uint8_t bytes[ASIDE_BYTES];
@@ -318,7 +331,7 @@ static int decode_groups(const fp_decoder *decoder, const fp_code_range *codes, 
         at->out += size;
         at->code += run.groups * FP_DECODE_GROUP;
         groups -= run.groups;
-        if (codes->watch) codes->watch->look(codes->watch->context, at->out);
+        if (codes->watch) show(codes->watch, at->out, size, is_marked ? &marks : NULL);
     }
     return 1;
 }

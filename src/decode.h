@@ -28,11 +28,29 @@ void fp_decoder_close(fp_decoder *decoder, const fastpair_allocator *allocator);
  * this many codes per thread on (docs/lab/cpu-decoder.md). */
 #define FP_BULK_CODES (1u << 19)
 
+/* Bytes from .. to of some decoded ones: whole tokens. They may have bytes above 127. */
+typedef struct fp_stretch {
+    uint32_t from;
+    uint32_t to : 31;
+    uint32_t is_whole : 1; /* every token of them is UTF-8, each for itself */
+} fp_stretch;
+
+/* Bytes that were just decoded. Those above 127 are in stretches, which ascend and do not overlap;
+ * they may have other bytes, too. */
+typedef struct fp_decode_seen {
+    const uint8_t *begin, *end;
+    const fp_stretch *high; /* counted from `begin` */
+    uint64_t high_count;
+} fp_decode_seen;
+
 /* Somebody who looks at decoded bytes while they are in the first-level cache: called now and then,
- * with the end of what is decoded so far. */
+ * with what was decoded since. What is not decoded in place is never shown. */
 typedef struct fp_decode_watch {
-    void (*look)(void *context, const uint8_t *end);
+    void (*look)(void *context, const fp_decode_seen *seen);
     void *context;
+    /* Bytes above 127 are rare, so that it pays to find them while decoding. What is true of it
+     * decides how fast all this is, and nothing else. */
+    int rarely_high;
 } fp_decode_watch;
 
 /* Codes first .. first + count of a packed stream. Whoever fills it in has checked that

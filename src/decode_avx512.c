@@ -7,6 +7,7 @@
  * masks are prepared one block before they are needed. */
 #if defined(__x86_64__)
 #include "decode_avx512.h"
+#include "utf8.h"
 
 #include <string.h>
 
@@ -32,6 +33,30 @@ void fp_squeeze_fill(uint32_t code_bits, uint32_t cell_bytes, const uint8_t *len
         tables->by_class[class] = cell_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
     }
     fp_spread_fill(code_bits, &tables->spread);
+}
+
+/* Whether a token is UTF-8 by itself; mostly it is ASCII. */
+static int is_partial(const uint8_t *token, uint32_t length) {
+    uint8_t seen = 0;
+    for (uint32_t i = 0; i < length; i++) seen |= token[i];
+    return seen >> 7 && fp_utf8_fault(token, length) != UINT64_MAX;
+}
+
+uint64_t fp_squeeze_flag(const fp_dict *dict, uint32_t cell_bytes, uint8_t *cells) {
+    uint64_t places = cell_bytes == 8 ? 0x8080808080808080u : 0x8000800080008000u;
+    const uint8_t *token = dict->bytes;
+    for (uint32_t r = 0; r < dict->run_count; r++) {
+        const fp_run *run = &dict->runs[r];
+        for (uint32_t i = 0; i < run->count; i++, token += run->length) {
+            uint8_t *last = cells + (uint64_t)(run->first_code + i + 1) * cell_bytes - 1;
+            if (!is_partial(token, run->length)) continue;
+            if (run->length < cell_bytes)
+                *last = 0x80;
+            else if (*last < 0x80)
+                places = UINT64_MAX;
+        }
+    }
+    return places;
 }
 
 /* A prepared block, for cells of 8 bytes. */
@@ -170,18 +195,20 @@ FP_INLINE __m256i four_cells(const uint8_t *cells, const uint16_t *codes) {
     return with_cell(joined, 8, cells, word >> 48);
 }
 
-/* Stores the bytes of `joined` that `keep` has bits for; the store itself has 64 bytes. */
-FP_INLINE uint8_t *squeeze(__m512i joined, uint64_t keep, uint8_t *out) {
+/* Stores the bytes of `joined` that `keep` has bits for; the store itself has 64 bytes. *seen gets
+ * `joined`. */
+FP_INLINE uint8_t *squeeze(__m512i joined, uint64_t keep, __m512i *seen, uint8_t *out) {
+    *seen = joined;
     _mm512_storeu_si512(out, _mm512_maskz_compress_epi8(keep, joined));
     return out + count_bits(keep);
 }
 
 FP_INLINE uint8_t *eight_short(const uint8_t *cells, const short_block *from, uint32_t eight,
-                               uint8_t *out) {
+                               __m512i *seen, uint8_t *out) {
     const uint16_t *codes = from->codes + eight * 8;
     __m256i low = four_cells(cells, codes), high = four_cells(cells, codes + 4);
     __m512i joined = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-    return squeeze(joined, from->keep[keep_of(eight)], out);
+    return squeeze(joined, from->keep[keep_of(eight)], seen, out);
 }
 
 FP_INLINE __m256i two_long_cells(const uint8_t *cells, uint64_t first_doubled,
@@ -193,7 +220,7 @@ FP_INLINE __m256i two_long_cells(const uint8_t *cells, uint64_t first_doubled,
 
 /* Codes are extracted as in four_cells. */
 FP_INLINE uint8_t *four_long(const uint8_t *cells, const long_block *from, uint32_t four,
-                             uint32_t bits, uint8_t *out) {
+                             uint32_t bits, __m512i *seen, uint8_t *out) {
     __m256i low, high;
     if (bits < 16) {
         const uint16_t *doubled = from->doubled.narrow + four * 4;
@@ -206,18 +233,29 @@ FP_INLINE uint8_t *four_long(const uint8_t *cells, const long_block *from, uint3
         low = two_long_cells(cells, (uint32_t)first, first >> 32);
         high = two_long_cells(cells, (uint32_t)second, second >> 32);
     }
-    return squeeze(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), from->keep[four], out);
+    return squeeze(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), from->keep[four], seen,
+                   out);
 }
 
+/* What the loop is compiled for. */
+typedef struct squeeze_kind {
+    uint32_t bits, cell_bytes;
+    int marks;
+} squeeze_kind;
+
 /* Stores the tokens of the block's n-th store. */
-FP_INLINE uint8_t *store_tokens(const uint8_t *cells, const block *from, uint32_t n, uint32_t bits,
-                                uint32_t cell_bytes, uint8_t *out) {
-    return cell_bytes == 8 ? eight_short(cells, &from->of_short, n, out)
-                           : four_long(cells, &from->of_long, n, bits, out);
+FP_INLINE uint8_t *store_tokens(const uint8_t *cells, const block *from, uint32_t n,
+                                squeeze_kind kind, __m512i *seen, uint8_t *out) {
+    return kind.cell_bytes == 8 ? eight_short(cells, &from->of_short, n, seen, out)
+                                : four_long(cells, &from->of_long, n, kind.bits, seen, out);
 }
 
 FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run *run,
-                                  uint32_t bits, uint32_t cell_bytes) {
+                                  const squeeze_kind kind) {
+    const uint32_t bits = kind.bits, cell_bytes = kind.cell_bytes;
+    marker seen = begin_marks(run, decoder->squeeze->partial);
+    uint64_t marked = 0;
+    __m512i joined[2]; /* what the last two stores were made of */
     const fp_squeeze *from = decoder->squeeze;
     unpacker tables = {.spread = load_spread(&from->spread, bits)};
     const uint32_t registers = 2 * answers_of(bits);
@@ -241,22 +279,27 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
 #pragma GCC unroll 16
         for (uint32_t n = 0; n < stores; n++) {
             __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 3);
-            out = store_tokens(cells, &ready[now], n, bits, cell_bytes, out);
+            out = store_tokens(cells, &ready[now], n, kind, &joined[n % 2], out);
+            if (kind.marks && n % 2) /* the bits of all three */
+                seen.bytes = _mm512_ternarylogic_epi64(seen.bytes, joined[0], joined[1], 0xfe);
         }
+        if (kind.marks) mark(&seen, &marked, out);
     }
     /* Bad codes have the lengths of their classes, at most a cell, so it is early enough to refuse
      * them here. */
     __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
     rest.out = out;
-    return rest.groups ? fp_decode_loop_avx2(decoder, &rest) : out;
+    if (rest.groups) out = fp_decode_loop_avx2(decoder, &rest);
+    return kind.marks && out ? end_marks(&seen, marked, out) : out;
 }
 
 #define SQUEEZE(width)                                                                             \
-    (decoder->cell_bytes == 8 ? squeeze_blocks(decoder, run, width, 8)                             \
-                              : squeeze_blocks(decoder, run, width, 16))
+    (decoder->cell_bytes == 8 ? squeeze_blocks(decoder, run, (squeeze_kind){width, 8, marks})      \
+                              : squeeze_blocks(decoder, run, (squeeze_kind){width, 16, marks}))
 
-FP_TARGET uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
+FP_INLINE uint8_t *squeeze_codes(const fp_decoder *decoder, const fp_decode_run *run,
+                                 const int marks) {
     switch (decoder->code_bits) {
     case 6: return SQUEEZE(6);
     case 7: return SQUEEZE(7);
@@ -270,6 +313,14 @@ FP_TARGET uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_dec
     case 15: return SQUEEZE(15);
     default: return SQUEEZE(16);
     }
+}
+
+FP_TARGET uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
+    return squeeze_codes(decoder, run, 0);
+}
+
+FP_TARGET uint8_t *fp_mark_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
+    return squeeze_codes(decoder, run, 1);
 }
 #else
 typedef int fp_decode_avx512_is_for_x86_64; /* a source file must declare something */

@@ -78,6 +78,7 @@ void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_d
     tables->unit = unit;
     decoder->bricks = tables;
     decoder->bulk_loop = fp_decode_bricks_avx512;
+    decoder->marking_loop = fp_mark_bricks_avx512;
 }
 
 /* ---------------------------------------------------------------- a list of bricks */
@@ -86,6 +87,7 @@ void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_d
 typedef struct brick_kind {
     uint32_t most; /* bricks of a token: 2 or 4 */
     uint32_t unit; /* of the numbers in a list */
+    int marks;
 } brick_kind;
 
 /* fp_bricks in registers. */
@@ -173,9 +175,11 @@ FP_INLINE uint8_t *store(squeezed made, uint8_t *out, uint64_t ahead) {
 /* Where bricks come from and go to. */
 typedef struct mason {
     __m512i bounds;
+    marker seen;
     const uint8_t *cells;
     uint8_t *out;
     uint64_t ahead;
+    uint64_t marked;
 } mason;
 
 /* For each step i of DEPTH. A macro, since gcc leaves short loops as they are at -O2, and what is ready
@@ -184,11 +188,15 @@ typedef struct mason {
     do {                                                                                           \
         step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)                            \
     } while (0)
-#define LOAD_STEP(i)  ready[i] = squeeze(at->cells, list + (i)*AT_A_TIME, unit, at->bounds);
-#define STORE_STEP(i) out = store(ready[i], out, at->ahead);
+#define LOAD_STEP(i) ready[i] = squeeze(at->cells, list + (i)*AT_A_TIME, unit, at->bounds);
+#define STORE_STEP(i)                                                                              \
+    at->seen.bytes = _mm512_or_si512(at->seen.bytes, ready[i].bytes);                              \
+    out = store(ready[i], out, at->ahead);
 
 /* Bricks list .. end, a multiple of DEPTH * AT_A_TIME. */
-FP_INLINE void store_bricks(mason *at, const uint16_t *list, const uint16_t *end, uint32_t unit) {
+FP_INLINE void store_bricks(mason *at, const uint16_t *list, const uint16_t *end,
+                            const brick_kind kind) {
+    const uint32_t unit = kind.unit;
     _Static_assert(DEPTH == 8, "EACH_STEP has so many");
     squeezed ready[DEPTH];
     uint8_t *out = at->out;
@@ -198,8 +206,10 @@ FP_INLINE void store_bricks(mason *at, const uint16_t *list, const uint16_t *end
 #define STORE_AND_LOAD(i) STORE_STEP(i) LOAD_STEP(i)
         EACH_STEP(STORE_AND_LOAD);
 #undef STORE_AND_LOAD
+        if (kind.marks) mark(&at->seen, &at->marked, out);
     }
     EACH_STEP(STORE_STEP);
+    if (kind.marks) mark(&at->seen, &at->marked, out);
     at->out = out;
 }
 
@@ -219,7 +229,8 @@ FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *
                 .bounds = _mm512_mask_set1_epi8(_mm512_set1_epi8((char)(PADDING - 1)),
                                                 0x0001000100010001, (char)PADDING),
                 .out = run->out,
-                .ahead = run->ahead};
+                .ahead = run->ahead,
+                .seen = begin_marks(run, UINT64_MAX)};
     const uint32_t bits = decoder->code_bits;
     fp_decode_run rest = *run; /* what is still to be decoded */
     __m512i greatest = _mm512_setzero_si512();
@@ -233,7 +244,7 @@ FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *
         }
         rest.groups -= BLOCK / FP_DECODE_GROUP;
         uint16_t *whole = end - (end - list) % (DEPTH * AT_A_TIME);
-        store_bricks(&at, list, whole, kind.unit);
+        store_bricks(&at, list, whole, kind);
         _mm512_storeu_si512(list, _mm512_loadu_si512(whole));
         end = list + (end - whole);
     }
@@ -241,15 +252,25 @@ FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
     store_singly(&at, list, end, kind.unit);
     rest.out = at.out;
-    return rest.groups ? fp_decode_long_avx2(decoder, &rest) : rest.out;
+    if (rest.groups) at.out = fp_decode_long_avx2(decoder, &rest);
+    return kind.marks && at.out ? end_marks(&at.seen, at.marked, at.out) : at.out;
+}
+
+FP_INLINE uint8_t *lay_bricks(const fp_decoder *decoder, const fp_decode_run *run,
+                              const int marks) {
+    if (decoder->bricks->unit == 2)
+        return decoder->cell_bytes == 32 ? brick_blocks(decoder, run, (brick_kind){2, 2, marks})
+                                         : brick_blocks(decoder, run, (brick_kind){4, 2, marks});
+    return decoder->cell_bytes == 32 ? brick_blocks(decoder, run, (brick_kind){2, 1, marks})
+                                     : brick_blocks(decoder, run, (brick_kind){4, 1, marks});
 }
 
 FP_TARGET uint8_t *fp_decode_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
-    if (decoder->bricks->unit == 2)
-        return decoder->cell_bytes == 32 ? brick_blocks(decoder, run, (brick_kind){2, 2})
-                                         : brick_blocks(decoder, run, (brick_kind){4, 2});
-    return decoder->cell_bytes == 32 ? brick_blocks(decoder, run, (brick_kind){2, 1})
-                                     : brick_blocks(decoder, run, (brick_kind){4, 1});
+    return lay_bricks(decoder, run, 0);
+}
+
+FP_TARGET uint8_t *fp_mark_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
+    return lay_bricks(decoder, run, 1);
 }
 #else
 typedef int fp_decode_bricks_avx512_is_for_x86_64; /* a source file must declare something */

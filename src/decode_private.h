@@ -54,6 +54,14 @@ _Static_assert(8 * FP_BAD_PAIR_LENGTH(8) + 16 <= FP_DECODE_OVERRUN(8) &&
 _Static_assert(FP_DECODE_OVERRUN(8) >= 64 && FP_DECODE_OVERRUN(32) >= 64,
                "stores of 64 bytes stay within it, too");
 
+/* Where a loop has met bytes above 127: stretches as fp_decode_seen has them. A run has at most
+ * FP_MOST_MARKS of them, because each is of 64 codes or 32 bricks, and one of what is left. */
+#define FP_MOST_MARKS 272u
+typedef struct fp_marks {
+    uint64_t count;
+    fp_stretch high[FP_MOST_MARKS];
+} fp_marks;
+
 /* What one call of a loop decodes: `groups` groups of packed codes. Of each group the loop reads
  * fp_group_reach bytes, and anything before packed_end. The output has room for groups * 16 cells
  * and FP_DECODE_OVERRUN more. Cache lines are fetched `ahead` bytes before they are written. */
@@ -63,6 +71,7 @@ typedef struct fp_decode_run {
     uint64_t groups;
     uint8_t *out;
     uint64_t ahead;
+    fp_marks *marks; /* for loops that mark, and for no others */
 } fp_decode_run;
 
 /* Returns where the output ends, or NULL if a code is not below N. */
@@ -79,6 +88,9 @@ typedef struct fp_squeeze {
      * 16-byte cells its length. */
     uint8_t by_class[1024];
     fp_spread spread;
+    /* A bit for each byte of a register of cells: if any of these bytes is above 127, a token may not
+     * be UTF-8 by itself. */
+    uint64_t partial;
 } fp_squeeze;
 
 /* Tables of the AVX-512 loop for tokens of more than 16 bytes. It takes tokens as *bricks* of 16
@@ -126,6 +138,7 @@ struct fp_decoder {
     uint32_t code_slots; /* N */
     uint32_t cell_bytes; /* 8, 16, 32 or 64: no token is longer. Pairs have twice as many */
     fp_length_lookup lookup;
+    fp_decode_loop *marking_loop; /* the same as bulk_loop, and marks; NULL: no such */
 };
 
 /* The token of a code below N, and its length. */
@@ -166,6 +179,7 @@ uint8_t *fp_decode_long_avx512(const fp_decoder *decoder, const fp_decode_run *r
 
 /* Only for decoders that have fp_bricks. */
 uint8_t *fp_decode_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_mark_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *run);
 /* How many bricks the tokens have; 0 if the loop cannot take them. */
 uint32_t fp_bricks_count(const fp_dict *dict);
 /* Fills `cells` with FP_BRICK bytes for each brick, and the tables, and has the decoder use the loop
@@ -177,8 +191,13 @@ void fp_spread_fill(uint32_t code_bits, fp_spread *tables);
 /* Only for decoders that have fp_squeeze tables: codes have more than FP_MOST_PAIRED_BITS bits, and
  * the tokens of a class (fp_squeeze_shift) have one length. `lengths` is by code. */
 uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_mark_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run);
 void fp_squeeze_fill(uint32_t code_bits, uint32_t cell_bytes, const uint8_t *lengths,
                      fp_squeeze *tables);
+/* Sets the highest bit of a cell's last byte where the token is not UTF-8 by itself. No decoder stores
+ * bytes after a token for good. Returns which bytes of a register of cells to look at: all, if a
+ * token that fills its cell lacks the bit. Other tokens that fill cells may have it in vain. */
+uint64_t fp_squeeze_flag(const fp_dict *dict, uint32_t cell_bytes, uint8_t *cells);
 #endif
 
 #endif
