@@ -25,6 +25,11 @@ demo: configure
 
 test: all
 	@tools/run-tests $(BUILD)
+	@tools/python-tests $(BUILD) || test $$? -eq 77
+
+# The Python package and its tests, with the library of this build. Exit code 77: pip cannot install.
+python-test: all
+	@tools/python-tests $(BUILD) || test $$? -eq 77
 
 # The evaluation: columns, measurements, report. BENCH_FLAGS: see bench/run --help.
 bench: all
@@ -60,4 +65,4 @@ install: all
 clean:
 	rm -rf build build-ci
 
-.PHONY: all setup configure demo test bench test-asan fuzz check-format format lint ci install clean
+.PHONY: all setup configure demo test python-test bench test-asan fuzz check-format format lint ci install clean

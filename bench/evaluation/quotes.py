@@ -13,7 +13,7 @@ import os
 import re
 import textwrap
 
-from . import agreement, choose, sections_host
+from . import agreement, choose, sections_host, sections_python
 from .document import Table
 from .names import called, codecs, rate, title_of
 from .standing import best_peer, ours_of
@@ -128,8 +128,17 @@ def auto(lines, options):
     return sections_host.against_paper_table(found).markdown()
 
 
+def python(lines, options):
+    """auto beside the best of what else there is in Python."""
+    columns, _ = wanted(lines, options)
+    return sections_python.summary_table(lines, columns).markdown()
+
+
 def machine(lines, options):
     """On what, when, at which commit."""
+    if sections_python.about(lines):
+        text = " ".join(sections_python.lead(lines)[:2])
+        return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
     run = next(line for line in lines if line["kind"] == "run")
     configuration = run.get("configuration", {})
     gpu = (
@@ -151,6 +160,7 @@ MAKERS = {
     "headline": headline,
     "end-to-end": end_to_end,
     "auto": auto,
+    "python": python,
     "machine": machine,
 }
 

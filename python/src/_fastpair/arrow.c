@@ -1,0 +1,236 @@
+/* arrow.c - a column's rows as Arrow: the three methods of the Arrow PyCapsule interface, and capsules
+ * themselves. Nothing is copied: the buffers that the library decoded into are handed on.
+ *
+ * One object has one Arrow type, whichever method is asked: 64-bit offsets if the range has more than
+ * INT32_MAX bytes, else 32-bit ones. `requested_schema` may ask for another. */
+#include "binding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- capsules */
+
+/* DEFINE_CAPSULE(function, struct, name): a capsule that owns a struct on the heap and releases it
+ * unless a consumer has moved it out. */
+#define DEFINE_CAPSULE(function, type, capsule_name)                                               \
+    static void free_##type(PyObject *capsule) {                                                   \
+        struct type *held = PyCapsule_GetPointer(capsule, capsule_name);                           \
+        if (!held) return;                                                                         \
+        if (held->release) held->release(held);                                                    \
+        free(held);                                                                                \
+    }                                                                                              \
+    PyObject *function(struct type *what) {                                                        \
+        struct type *held = malloc(sizeof *held);                                                  \
+        if (!held) {                                                                               \
+            if (what->release) what->release(what);                                                \
+            return PyErr_NoMemory();                                                               \
+        }                                                                                          \
+        *held = *what;                                                                             \
+        what->release = NULL;                                                                      \
+        PyObject *capsule = PyCapsule_New(held, capsule_name, free_##type);                        \
+        if (!capsule) {                                                                            \
+            if (held->release) held->release(held);                                                \
+            free(held);                                                                            \
+        }                                                                                          \
+        return capsule;                                                                            \
+    }
+
+DEFINE_CAPSULE(fpy_schema_capsule, ArrowSchema, "arrow_schema")
+DEFINE_CAPSULE(fpy_array_capsule, ArrowArray, "arrow_array")
+DEFINE_CAPSULE(fpy_stream_capsule, ArrowArrayStream, "arrow_array_stream")
+
+/* ---------------------------------------------------------------- which type */
+
+/* A requested type that is not one of strings is not ours to give: the consumer gets what the column
+ * is, and converts or complains. */
+static int read_request(PyObject *requested, fastpair_arrow_options *options) {
+    static const struct {
+        const char *format;
+        fastpair_arrow_layout layout;
+        fastpair_arrow_type type;
+    } known[] = {{"u", FASTPAIR_ARROW_OFFSETS32, FASTPAIR_ARROW_TEXT},
+                 {"U", FASTPAIR_ARROW_OFFSETS64, FASTPAIR_ARROW_TEXT},
+                 {"vu", FASTPAIR_ARROW_VIEWS, FASTPAIR_ARROW_TEXT},
+                 {"z", FASTPAIR_ARROW_OFFSETS32, FASTPAIR_ARROW_BYTES},
+                 {"Z", FASTPAIR_ARROW_OFFSETS64, FASTPAIR_ARROW_BYTES},
+                 {"vz", FASTPAIR_ARROW_VIEWS, FASTPAIR_ARROW_BYTES}};
+    if (!requested || requested == Py_None) return 0;
+    const struct ArrowSchema *schema = PyCapsule_GetPointer(requested, "arrow_schema");
+    if (!schema) return -1;
+    if (!schema->release || !schema->format || schema->dictionary) return 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(schema->format, known[i].format) == 0) {
+            options->layout = known[i].layout;
+            options->type = known[i].type;
+        }
+    }
+    return 0;
+}
+
+int fpy_arrow_options(ColumnObject *self, fastpair_column *column, PyObject *requested,
+                      fastpair_arrow_options *options) {
+    *options =
+        (fastpair_arrow_options){.struct_size = sizeof *options, .allocator = fpy_allocator()};
+    fastpair_error error;
+    fastpair_column_totals totals = {.struct_size = sizeof totals};
+    fastpair_status status = fastpair_column_get_totals(column, &totals, &error);
+    uint64_t bytes = totals.decoded_bytes;
+    /* The size of a range may take the unpacking of cold chunks: asked only where it matters. */
+    if (status == FASTPAIR_OK && bytes > INT32_MAX && self->count != totals.rows) {
+        status = fastpair_column_rows_size(column, self->first, self->count, &bytes, &error);
+    }
+    if (status != FASTPAIR_OK) {
+        fpy_raise(&error);
+        return -1;
+    }
+    options->layout = bytes > INT32_MAX ? FASTPAIR_ARROW_OFFSETS64 : FASTPAIR_ARROW_OFFSETS32;
+    return read_request(requested, options);
+}
+
+/* ---------------------------------------------------------------- the interface */
+
+static int read_requested(PyObject *arguments, PyObject *keywords, PyObject **requested) {
+    static char *names[] = {"requested_schema", NULL};
+    *requested = NULL;
+    return PyArg_ParseTupleAndKeywords(arguments, keywords, "|O", names, requested) ? 0 : -1;
+}
+
+/* Holds the column and says how to export it; NULL with an exception. */
+static fastpair_column *begin(PyObject *object, PyObject *requested,
+                              fastpair_arrow_options *options) {
+    ColumnObject *self = (ColumnObject *)object;
+    fastpair_column *column = fpy_column_hold(self);
+    if (column && fpy_arrow_options(self, column, requested, options) != 0) {
+        fastpair_column_close(column);
+        return NULL;
+    }
+    return column;
+}
+
+PyObject *fpy_column_arrow_schema(PyObject *object, PyObject *none) {
+    (void)none;
+    fastpair_arrow_options options;
+    fastpair_column *column = begin(object, NULL, &options);
+    if (!column) return NULL;
+    fastpair_error error;
+    struct ArrowSchema schema;
+    fastpair_status status = fastpair_column_export_schema(column, &options, &schema, &error);
+    fastpair_column_close(column);
+    return status == FASTPAIR_OK ? fpy_schema_capsule(&schema) : fpy_raise(&error);
+}
+
+PyObject *fpy_column_arrow_array(PyObject *object, PyObject *arguments, PyObject *keywords) {
+    ColumnObject *self = (ColumnObject *)object;
+    PyObject *requested;
+    fastpair_arrow_options options;
+    if (read_requested(arguments, keywords, &requested) != 0) return NULL;
+    fastpair_column *column = begin(object, requested, &options);
+    if (!column) return NULL;
+    fastpair_error error;
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    uint64_t first = self->first, count = self->count;
+    fastpair_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status =
+            fastpair_column_export_array(column, first, count, &options, &schema, &array, &error);
+        fastpair_column_close(column);
+    Py_END_ALLOW_THREADS
+    if (status != FASTPAIR_OK) return fpy_raise(&error);
+    PyObject *type = fpy_schema_capsule(&schema), *rows = fpy_array_capsule(&array);
+    PyObject *result = type && rows ? PyTuple_Pack(2, type, rows) : NULL;
+    Py_XDECREF(type);
+    Py_XDECREF(rows);
+    return result;
+}
+
+PyObject *fpy_column_arrow_stream(PyObject *object, PyObject *arguments, PyObject *keywords) {
+    ColumnObject *self = (ColumnObject *)object;
+    PyObject *requested;
+    fastpair_arrow_options options;
+    if (read_requested(arguments, keywords, &requested) != 0) return NULL;
+    fastpair_column *column = begin(object, requested, &options);
+    if (!column) return NULL;
+    fastpair_error error;
+    struct ArrowArrayStream stream;
+    fastpair_status status =
+        fastpair_column_export_stream(column, self->first, self->count, &options, &stream, &error);
+    fastpair_column_close(column);
+    return status == FASTPAIR_OK ? fpy_stream_capsule(&stream) : fpy_raise(&error);
+}
+
+/* ---------------------------------------------------------------- arrays of our own */
+
+/* _decode(type): all rows of the range as an Array; type 0: as recorded, 2: bytes. */
+PyObject *fpy_column_decode(PyObject *object, PyObject *arguments) {
+    ColumnObject *self = (ColumnObject *)object;
+    int type;
+    fastpair_arrow_options options;
+    if (!PyArg_ParseTuple(arguments, "i", &type)) return NULL;
+    fastpair_column *column = begin(object, NULL, &options);
+    if (!column) return NULL;
+    options.type = (fastpair_arrow_type)type;
+    fastpair_error error;
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    uint64_t first = self->first, count = self->count;
+    fastpair_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status =
+            fastpair_column_export_array(column, first, count, &options, &schema, &array, &error);
+        fastpair_column_close(column);
+    Py_END_ALLOW_THREADS
+    return status == FASTPAIR_OK ? fpy_array_new(&schema, &array) : fpy_raise(&error);
+}
+
+/* Copies row numbers of a range, in native 64-bit integers, and makes them numbers of the column.
+ * Those below 0 count from the end. NULL with an exception. */
+static uint64_t *read_numbers(const ColumnObject *self, const Py_buffer *buffer, uint64_t *count) {
+    *count = (uint64_t)buffer->len / sizeof(int64_t);
+    uint64_t *rows = malloc(*count ? *count * sizeof *rows : 1);
+    if (!rows) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (uint64_t i = 0; i < *count; i++) {
+        int64_t row;
+        memcpy(&row, (const char *)buffer->buf + i * sizeof row, sizeof row);
+        if (row < 0) row += (int64_t)self->count;
+        if (row < 0 || (uint64_t)row >= self->count) {
+            free(rows);
+            PyErr_Format(PyExc_IndexError, "number %llu of the list is not a row",
+                         (unsigned long long)i);
+            return NULL;
+        }
+        rows[i] = self->first + (uint64_t)row;
+    }
+    return rows;
+}
+
+/* _listed(numbers): an Array of listed rows; `numbers` is a buffer of native int64. */
+PyObject *fpy_column_listed(PyObject *object, PyObject *arguments) {
+    ColumnObject *self = (ColumnObject *)object;
+    Py_buffer buffer;
+    if (!PyArg_ParseTuple(arguments, "y*", &buffer)) return NULL;
+    uint64_t count = 0, *rows = NULL;
+    fastpair_column *column = fpy_column_hold(self);
+    if (column) rows = read_numbers(self, &buffer, &count);
+    PyBuffer_Release(&buffer);
+    if (!rows) {
+        fastpair_column_close(column);
+        return NULL;
+    }
+    /* Offsets as wide as the rows need, whatever the column's are: rows may repeat. */
+    fastpair_arrow_options options = {.struct_size = sizeof options, .allocator = fpy_allocator()};
+    fastpair_error error;
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    fastpair_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status =
+            fastpair_column_export_listed(column, rows, count, &options, &schema, &array, &error);
+        fastpair_column_close(column);
+        free(rows);
+    Py_END_ALLOW_THREADS
+    return status == FASTPAIR_OK ? fpy_array_new(&schema, &array) : fpy_raise(&error);
+}

@@ -1,0 +1,25 @@
+"""Compressed columns of strings that decode at memory speed.
+
+    import fastpair as fp
+
+    fp.write("urls.fpc", table["url"])     # Arrow, pandas, Polars, NumPy, or a list of str or bytes
+    col = fp.open("urls.fpc")
+    col[5], col[100:110], col.take([7, 3]), len(col), col.info
+
+A Column speaks Arrow: pyarrow.chunked_array(col), polars.Series(col), pandas.Series.from_arrow(col).
+A Table of columns is what SQL engines take: t = fp.table(url=col); duckdb.sql("from t").
+Nothing else is needed at run time; other packages are used only if the caller brings them.
+"""
+from ._column import Array, Chunk, Column, open
+from ._compare import Comparison, compare
+from ._fastpair import Error
+from ._fastpair import version as _version
+from ._search import Predicate, where
+from ._table import Table, table
+from ._write import compress, convert, write
+
+__version__ = _version()
+__all__ = [
+    "Array", "Chunk", "Column", "Comparison", "Error", "Predicate", "Table", "compare", "compress",
+    "convert", "open", "table", "where", "write",
+]
