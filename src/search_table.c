@@ -48,7 +48,7 @@ static void fill_others(const filling *f, uint32_t code, const uint8_t *token, u
     for (uint32_t state = 0; state < automaton->states; state++) {
         uint32_t at = next[state * classes + first], i = 1;
         if (is_final(automaton, state)) continue;
-        while (at != path[i] && i < length && !is_final(automaton, at)) {
+        while (i < length && at != path[i] && !is_final(automaton, at)) {
             uint32_t class = automaton->class_of[token[i]];
             if (known == i) path[++known] = next[path[i] * classes + class];
             at = next[at * classes + class];
