@@ -161,21 +161,35 @@ static void add_written_column(uint32_t bits) {
     add_image(&columns, (forge_bytes){image, image_size});
 }
 
+/* The rows of the first column, uploaded, and the memory that preparing them takes. */
+typedef struct prepared {
+    fastpair_gpu_job *job;
+    fastpair_gpu_rows *rows;
+    fastpair_gpu_block memory, scratch;
+    uint64_t status_word;
+} prepared;
+
+static prepared open_rows(void) {
+    prepared p = {.job = open_job(&columns, NULL, 0)};
+    fastpair_gpu_rows_info info = {.struct_size = sizeof info};
+    fake_allocate(p.job, 0);
+    upload(p.job, NULL);
+    CHECK_EQ(fastpair_gpu_rows_open(p.job, 0, &p.rows, NULL), FASTPAIR_OK);
+    CHECK_EQ(fastpair_gpu_rows_get_info(p.rows, &info, NULL), FASTPAIR_OK);
+    p.memory = block(ROWS, info.device_bytes);
+    p.scratch = block(ROWS_SCRATCH, info.scratch_bytes);
+    p.status_word = block(STATUS, 4).address;
+    memset(blocks[STATUS], 0, 4);
+    return p;
+}
+
 /* Codes and row lengths that are wrong: prepare says so, and neither prepare nor a search touches
  * memory that is not theirs, which the emulator would notice. */
 static void check_hostile(uint32_t round) {
-    fastpair_gpu_job *job = open_job(&columns, NULL, 0);
-    fastpair_gpu_rows *rows = NULL;
-    fastpair_gpu_rows_info info = {.struct_size = sizeof info};
+    prepared p = open_rows();
+    fastpair_gpu_job *job = p.job;
+    fastpair_gpu_rows *rows = p.rows;
     fastpair_error error = {0};
-    fake_allocate(job, 0);
-    upload(job, NULL);
-    CHECK_EQ(fastpair_gpu_rows_open(job, 0, &rows, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_gpu_rows_get_info(rows, &info, &error), FASTPAIR_OK);
-    fastpair_gpu_block memory_block = block(ROWS, info.device_bytes);
-    fastpair_gpu_block scratch = block(ROWS_SCRATCH, info.scratch_bytes);
-    uint64_t status_word = block(STATUS, 4).address;
-    memset(blocks[STATUS], 0, 4);
     const fp_job_chunk *chunk = &job->chunks[0];
     uint8_t *section =
         fake.memory + chunk->sections[round % 2 ? FP_SECTION_LENGTHS : FP_SECTION_CODES];
@@ -183,7 +197,7 @@ static void check_hostile(uint32_t round) {
     for (uint32_t i = draw(40); size && i < 40; i++)
         section[draw((uint32_t)size)] = (uint8_t)draw(256);
     if (round % 4 == 2) memset(section, 255, size);
-    CHECK_EQ(fastpair_gpu_rows_prepare(rows, &memory_block, &scratch, status_word, NULL, &error),
+    CHECK_EQ(fastpair_gpu_rows_prepare(rows, &p.memory, &p.scratch, p.status_word, NULL, &error),
              FASTPAIR_OK);
     /* Codes of few bits may all stand for tokens of one length. */
     if (round % 4 == 2 && chunk->codes > 200 && job->dicts[chunk->dict].code_bits > 3)
@@ -216,20 +230,12 @@ static void check_hostile(uint32_t round) {
 
 static void check_column_search(uint32_t predicates) {
     const fastpair_column *column = columns.column[0];
-    fastpair_gpu_job *job = open_job(&columns, NULL, 0);
-    fastpair_gpu_rows *rows = NULL;
-    fastpair_gpu_rows_info info = {.struct_size = sizeof info};
+    prepared p = open_rows();
+    fastpair_gpu_job *job = p.job;
+    fastpair_gpu_rows *rows = p.rows;
     fastpair_error error = {0};
-    fake_allocate(job, 0);
-    upload(job, NULL);
-    CHECK_EQ(fastpair_gpu_rows_open(job, 0, &rows, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_gpu_rows_get_info(rows, &info, &error), FASTPAIR_OK);
-    fastpair_gpu_block memory_block = block(ROWS, info.device_bytes);
-    fastpair_gpu_block scratch = block(ROWS_SCRATCH, info.scratch_bytes);
-    uint64_t status_word = block(STATUS, 4).address;
-    memset(blocks[STATUS], 0, 4);
     fastpair_status status =
-        fastpair_gpu_rows_prepare(rows, &memory_block, &scratch, status_word, NULL, &error);
+        fastpair_gpu_rows_prepare(rows, &p.memory, &p.scratch, p.status_word, NULL, &error);
     CHECK_EQ(status, FASTPAIR_OK);
     CHECK_EQ(*(const uint32_t *)blocks[STATUS], 0);
     decode_text(column);
@@ -239,7 +245,7 @@ static void check_column_search(uint32_t predicates) {
         draw_node(&d, &d.node[0], 0);
         check_predicate(rows, column, &d, i % 8 == 7);
         fake_forget_memory();
-        fake_know_memory(blocks[ROWS], info.device_bytes);
+        fake_know_memory(blocks[ROWS], p.memory.bytes);
     }
     free(text);
     fastpair_gpu_rows_close(rows);

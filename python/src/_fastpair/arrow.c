@@ -119,6 +119,22 @@ PyObject *fpy_column_arrow_schema(PyObject *object, PyObject *none) {
     return status == FASTPAIR_OK ? fpy_schema_capsule(&schema) : fpy_raise(&error);
 }
 
+/* Decodes all rows of a range and closes `column`. 0, or -1 with an exception. */
+static int export_rows(const ColumnObject *self, fastpair_column *column,
+                       const fastpair_arrow_options *options, struct ArrowSchema *schema,
+                       struct ArrowArray *array) {
+    fastpair_error error;
+    uint64_t first = self->first, count = self->count;
+    fastpair_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status = fastpair_column_export_array(column, first, count, options, schema, array, &error);
+        fastpair_column_close(column);
+    Py_END_ALLOW_THREADS
+    if (status == FASTPAIR_OK) return 0;
+    fpy_raise(&error);
+    return -1;
+}
+
 PyObject *fpy_column_arrow_array(PyObject *object, PyObject *arguments, PyObject *keywords) {
     ColumnObject *self = (ColumnObject *)object;
     PyObject *requested;
@@ -126,17 +142,9 @@ PyObject *fpy_column_arrow_array(PyObject *object, PyObject *arguments, PyObject
     if (read_requested(arguments, keywords, &requested) != 0) return NULL;
     fastpair_column *column = begin(object, requested, &options);
     if (!column) return NULL;
-    fastpair_error error;
     struct ArrowSchema schema;
     struct ArrowArray array;
-    uint64_t first = self->first, count = self->count;
-    fastpair_status status;
-    Py_BEGIN_ALLOW_THREADS
-        status =
-            fastpair_column_export_array(column, first, count, &options, &schema, &array, &error);
-        fastpair_column_close(column);
-    Py_END_ALLOW_THREADS
-    if (status != FASTPAIR_OK) return fpy_raise(&error);
+    if (export_rows(self, column, &options, &schema, &array) != 0) return NULL;
     PyObject *type = fpy_schema_capsule(&schema), *rows = fpy_array_capsule(&array);
     PyObject *result = type && rows ? PyTuple_Pack(2, type, rows) : NULL;
     Py_XDECREF(type);
@@ -170,17 +178,10 @@ PyObject *fpy_column_decode(PyObject *object, PyObject *arguments) {
     fastpair_column *column = begin(object, NULL, &options);
     if (!column) return NULL;
     options.type = (fastpair_arrow_type)type;
-    fastpair_error error;
     struct ArrowSchema schema;
     struct ArrowArray array;
-    uint64_t first = self->first, count = self->count;
-    fastpair_status status;
-    Py_BEGIN_ALLOW_THREADS
-        status =
-            fastpair_column_export_array(column, first, count, &options, &schema, &array, &error);
-        fastpair_column_close(column);
-    Py_END_ALLOW_THREADS
-    return status == FASTPAIR_OK ? fpy_array_new(&schema, &array) : fpy_raise(&error);
+    if (export_rows(self, column, &options, &schema, &array) != 0) return NULL;
+    return fpy_array_new(&schema, &array);
 }
 
 /* Copies row numbers of a range, in native 64-bit integers, and makes them numbers of the column.
