@@ -78,8 +78,8 @@ static uint8_t *add_block(forge *f, const uint8_t *header, int is_chunk,
 }
 
 static void add_dictionary(forge *f, const uint8_t *header, const forge_bytes *section,
-                           uint32_t in_use) {
-    forge_put(add_block(f, header, 0, section) + 16, in_use, 4);
+                           uint64_t in_use) {
+    forge_put(add_block(f, header, 0, section) + 16, in_use, 8);
     f->dictionaries++;
 }
 
@@ -249,7 +249,7 @@ int forge_parts_open(forge_parts *p, const uint8_t *image, uint64_t size) {
     for (uint32_t i = 0; i < p->count; i++) {
         uint64_t entry = at + FORGE_FOOTER_HEADER + 24 * dictionaries;
         if (p->blocks[i].is_chunk) continue;
-        if (entry + 24 <= size) p->blocks[i].in_use = (uint32_t)forge_get(image + entry + 16, 4);
+        if (entry + 24 <= size) p->blocks[i].in_use = forge_get(image + entry + 16, 8);
         dictionaries++;
     }
     return 1;

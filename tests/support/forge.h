@@ -151,7 +151,8 @@ typedef struct forge_part {
     int is_chunk;
     uint8_t header[FORGE_CHUNK_HEADER];
     uint32_t header_size;
-    uint32_t in_use; /* of a dictionary: tokens in use, from its entry in the footer */
+    uint64_t in_use; /* of a dictionary: tokens in use, from its entry in the footer, with the four
+                      * bytes after them, which later versions may use */
     uint32_t section_count;
     forge_bytes sections[FORGE_SECTIONS];
 } forge_part;
