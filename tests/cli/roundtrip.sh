@@ -8,16 +8,22 @@ printf 'not a column' >bad.fpc
 
 for file in odd/*; do
     check "round trip of $file" round_trip "$file"
-    check "round trip of $file, NUL rows" round_trip "$file" -0
+    if [ $full = 1 ] || [ "$(stat -c %s "$file")" -lt 100000 ]; then
+        check "round trip of $file, NUL rows" round_trip "$file" -0
+    fi
 done
+files="odd/text odd/mixed odd/empty"
+if [ $full = 0 ]; then files="odd/mixed odd/empty"; fi
 for codec in auto onpair16 onpair12 fsst12 onpair:9 onpair:14:8 onpair:13:16 stored; do
-    for file in odd/text odd/mixed odd/empty; do
+    for file in $files; do
         check "round trip of $file, $codec" round_trip "$file" --codec=$codec --chunk=300K
     done
 done
+text=odd/text
+if [ $full = 0 ]; then text=odd/some-text; fi
 for option in --optimize=ratio --optimize=speed --optimize=balanced --seed=12345 --chunk=64K --align=4096 \
     --align=64 --batch=32 --batch=1024 --sample=100K -T1 -T3 --threads=2 --backend=cpu --backend=auto; do
-    check "round trip with $option" round_trip odd/text $option
+    check "round trip with $option" round_trip $text $option
 done
 # ------------------------------------------------------------ dictionaries
 exits 0 "--train-dict" "$fp" --train-dict=t.dict a.txt rows.txt

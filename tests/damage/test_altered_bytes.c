@@ -246,7 +246,7 @@ int main(void) {
     uint64_t seed = verify_seed(), random = seed;
     static sample_file files[FILES];
     make_files(files);
-    uint32_t times = verify_scaled(200), step = 200 / (times > 200 ? 200 : times);
+    uint32_t times = check_scaled(200), step = 200 / (times > 200 ? 200 : times);
     for (int i = 0; i < (frames_available() ? FILES : 10); i++) {
         untouched(&files[i], &random);
         flip_bytes(&files[i], step, &random);

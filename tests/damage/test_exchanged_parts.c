@@ -246,7 +246,7 @@ int main(void) {
     uint64_t random = verify_seed();
     static sample_file files[FILES];
     make_files(files);
-    uint32_t times = verify_scaled(100), step = 100 / (times > 100 ? 100 : times);
+    uint32_t times = check_scaled(100), step = 100 / (times > 100 ? 100 : times);
     if (step > 1) step |= 1; /* so that all bits of a byte have their turn */
     for (int i = 0; i < file_count(); i++) {
         flip_bits(&files[i], step);

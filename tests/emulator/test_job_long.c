@@ -150,6 +150,7 @@ static void test_columns(void) {
     static const uint32_t kilobytes[] = {227, 163, 99, 48};
     for (uint32_t bits = 1; bits <= 16; bits++)
         for (uint32_t turn = 0; turn < 8; turn++) {
+            if (check_scale() < 1 && (bits + turn) % 4 != 2) continue;
             uint32_t longest = turn & 1 ? 64 : 32;
             recipe of = {.bits = bits,
                          .longest = longest,

@@ -335,7 +335,7 @@ static void half_hooks(void) {
 }
 
 int main(void) {
-    uint64_t share = verify_scaled(100), step = share >= 100 ? 1 : 100 / share;
+    uint64_t share = check_scaled(100), step = share >= 100 ? 1 : 100 / share;
     prepare(verify_seed());
     for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++)
         fail_every_allocation(tasks[i].name, tasks[i].run, i, step);

@@ -110,7 +110,7 @@ static const struct {
              {"read cold", task_reader}};
 
 int main(void) {
-    uint64_t share = verify_scaled(100), step = share >= 100 ? 1 : 100 / share;
+    uint64_t share = check_scaled(100), step = share >= 100 ? 1 : 100 / share;
     if (!frames_available()) return only_refusals();
     shape_make(&rows, SHAPE_PREFIXES, verify_seed(),
                &(shape_options){.bytes = 15000, .null_percent = 10});

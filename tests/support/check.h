@@ -38,6 +38,24 @@ static inline int check_done(void) {
     return check_failed || !check_passed;
 }
 
+/* The share of its full length that a test is to run: FASTPAIR_TEST_SCALE, or all of it. */
+static inline double check_scale(void) {
+    const char *text = getenv("FASTPAIR_TEST_SCALE");
+    return text && *text ? strtod(text, NULL) : 1.0;
+}
+
+/* Whether case `i` of many is to run. At a share of the full length these are spread evenly. */
+static inline int check_takes(uint64_t i) {
+    double scale = check_scale();
+    return scale >= 1 || (uint64_t)((double)(i + 1) * scale) > (uint64_t)((double)i * scale);
+}
+
+/* `full` repetitions, or check_scale times as many, at least 1. */
+static inline uint32_t check_scaled(uint32_t full) {
+    double count = full * check_scale();
+    return count < 1 ? 1 : (uint32_t)count;
+}
+
 /* A small seeded generator (splitmix64), so that failures can be repeated. */
 static inline uint64_t check_random(uint64_t *state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);

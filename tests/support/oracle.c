@@ -69,6 +69,19 @@ static void *room(void *old, uint64_t count, size_t size) {
     return memory;
 }
 
+static uint64_t power_above(uint64_t count) {
+    uint64_t power = 1;
+    while (power < count) power *= 2;
+    return power;
+}
+
+/* Room for `count` entries where there were `had`, all made by this function. There is room for a
+ * power of two of them, so that files of many chunks are not copied for each. */
+static void *more_room(void *old, uint64_t had, uint64_t count, size_t size) {
+    if (old && power_above(count) == power_above(had)) return old;
+    return room(old, power_above(count), size);
+}
+
 static int refuse(reading *r, uint64_t where, const char *why) {
     snprintf(r->out->why, sizeof r->out->why, "%s", why);
     r->out->where = where;
@@ -220,7 +233,8 @@ static int dictionary_block(reading *r, uint64_t at) {
     RULE(size > 0, at + 48, "empty token section");
 
     oracle_column *out = r->out;
-    r->dictionaries = room(r->dictionaries, out->dictionaries + 1, sizeof *r->dictionaries);
+    r->dictionaries = more_room(r->dictionaries, out->dictionaries, out->dictionaries + 1,
+                                sizeof *r->dictionaries);
     dictionary *dict = &r->dictionaries[out->dictionaries++];
     *dict = (dictionary){.bits = bits,
                          .slots = (uint32_t)slots,
@@ -334,8 +348,8 @@ static int row_lengths(reading *r, uint64_t at, const uint8_t *lengths, uint64_t
              packed = 0, nulls_seen = 0;
     oracle_column *out = r->out;
     RULE(size >= blocks * 16, at + 256, "length directory");
-    out->offsets = room(out->offsets, out->rows + rows + 1, 8);
-    out->valid = room(out->valid, out->rows + rows, 1);
+    out->offsets = more_room(out->offsets, out->rows + 1, out->rows + rows + 1, 8);
+    out->valid = more_room(out->valid, out->rows, out->rows + rows, 1);
     for (uint64_t block_number = 0; block_number < blocks; block_number++) {
         const uint8_t *entry = lengths + 16 * block_number;
         uint64_t where = position + 16 * block_number, minimum = little(entry + 8, 4);
@@ -385,8 +399,8 @@ static int cold_words(reading *r, uint64_t at, const uint8_t *words, uint8_t *by
     uint64_t rows = little(h + 24, 8), count = little(h + 40, 8), row = 0, begin = 0, nulls = 0;
     tally sum = {.batch = little(h + 56, 4)};
     uint8_t *boundary = room(NULL, little(h + 48, 8) + 1, 1); /* rows are not cut by lengths */
-    out->offsets = room(out->offsets, out->rows + rows + 1, 8);
-    out->valid = room(out->valid, out->rows + rows, 1);
+    out->offsets = more_room(out->offsets, out->rows + 1, out->rows + rows + 1, 8);
+    out->valid = more_room(out->valid, out->rows, out->rows + rows, 1);
     out->offsets[out->rows] = base;
     const char *fault = NULL;
     for (uint64_t i = 0; i < count + rows && !fault; i++) {
@@ -486,7 +500,7 @@ static int chunk_block(reading *r, uint64_t at) {
          "size of the validity");
 
     uint64_t base = out->decoded_bytes, unpacked = coded ? 2 * (count + rows) : decoded;
-    out->bytes = room(out->bytes, base + decoded, 1);
+    out->bytes = more_room(out->bytes, base, base + decoded, 1);
     uint8_t *frame = cold ? room(NULL, unpacked, 1) : NULL;
     const char *fault = cold ? frame_unpack(bytes[0], sizes[0], frame, unpacked) : NULL;
     uint8_t *boundary = coded && !cold ? calloc(decoded + 1, 1) : NULL;
@@ -501,7 +515,7 @@ static int chunk_block(reading *r, uint64_t at) {
     free(boundary), free(frame);
     if (!good) return 0;
     out->decoded_bytes += decoded;
-    r->chunks = room(r->chunks, out->chunks + 1, sizeof *r->chunks);
+    r->chunks = more_room(r->chunks, out->chunks, out->chunks + 1, sizeof *r->chunks);
     r->chunks[out->chunks++] = (block){at, little(h + 8, 8), rows, decoded};
     out->stored_chunks += !coded;
     out->cold_chunks += (uint64_t)cold;
@@ -596,10 +610,10 @@ static int whole_file(reading *r) {
 
 int oracle_decode(const uint8_t *data, uint64_t size, oracle_column *column) {
     memset(column, 0, sizeof *column);
-    column->offsets = room(NULL, 1, 8);
+    column->offsets = more_room(NULL, 0, 1, 8);
     column->offsets[0] = 0;
-    column->bytes = room(NULL, 0, 1);
-    column->valid = room(NULL, 0, 1);
+    column->bytes = more_room(NULL, 0, 0, 1);
+    column->valid = more_room(NULL, 0, 0, 1);
     reading r = {.data = data, .size = size, .out = column};
     int good = whole_file(&r);
     for (uint64_t i = 0; i < column->dictionaries; i++) {

@@ -30,13 +30,6 @@ static inline uint64_t verify_seed(void) {
     return seed;
 }
 
-/* `full` repetitions, or FASTPAIR_TEST_SCALE times as many, at least 1. */
-static inline uint32_t verify_scaled(uint32_t full) {
-    const char *text = getenv("FASTPAIR_TEST_SCALE");
-    double count = full * (text && *text ? strtod(text, NULL) : 1.0);
-    return count < 1 ? 1 : (uint32_t)count;
-}
-
 static inline void verify_note(unsigned long long failed_before, const char *name,
                                const char *what) {
     if (check_failed != failed_before) fprintf(stderr, "  ^ %s: %s\n", what, name);

@@ -59,7 +59,7 @@ static void windows(uint64_t *random) {
     static const char *const parts[] = {"a",  "\xc3\xa9",     "\xe2\x82\xac", "\xf0\x9f\x92\xa9",
                                         "bc", "\xe0\xa4\x85", "\xed\x95\x9c"};
     uint64_t wrong = 0, outcomes[2] = {0};
-    for (uint32_t i = 0; i < verify_scaled(8000); i++) {
+    for (uint32_t i = 0; i < check_scaled(8000); i++) {
         uint8_t bytes[3000];
         uint64_t offsets[400], size = 0, rows = 0, most = 1 + check_random(random) % 60;
         uint32_t narrow[400];
@@ -224,7 +224,7 @@ static void altered_columns(uint64_t *random) {
         for (int k = 0; k < 5; k++)
             alter("\xe0\xa4\x85", 120000, (uint64_t)((128 << 10) * (1 + k % 2) + near),
                   bad_bytes[k], &stored, random);
-    for (uint32_t i = 0; i < verify_scaled(12); i++) {
+    for (uint32_t i = 0; i < check_scaled(12); i++) {
         uint8_t byte = bad_bytes[check_random(random) % 5];
         alter("ab\xf0\x9f\x92\xa9", 60000, check_random(random) % 300000, byte, &coded, random);
         alter("ab\xf0\x9f\x92\xa9", 9000, check_random(random) % 50000, byte, &cold, random);

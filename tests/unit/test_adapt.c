@@ -81,14 +81,14 @@ static void alternating(uint64_t seed) {
     static const shape_kind kinds[] = {SHAPE_WORDS, SHAPE_URLS,  SHAPE_WORDS,
                                        SHAPE_URLS,  SHAPE_WORDS, SHAPE_URLS};
     shape s = join(kinds, 6, 2u << 20, seed);
-    for (size_t codec = 0; codec < verify_scaled(CODECS); codec++)
+    for (size_t codec = 0; codec < check_scaled(CODECS); codec++)
         for (uint64_t chunk_bytes = 64u << 10; chunk_bytes <= 512u << 10; chunk_bytes *= 8) {
             fastpair_compress_options options = options_of(codec, chunk_bytes);
             forge_bytes image = write_column(&s, &options, 0);
             CHECK_EQ(info_of(image).dictionaries, 2);
             verify_effort effort = {2, 3, 2, 0, seed};
             verify_image(image.data, image.size, &s, &effort);
-            for (uint32_t threads = 2; threads <= 1 + verify_scaled(4); threads++) {
+            for (uint32_t threads = 2; threads <= 1 + check_scaled(4); threads++) {
                 options.threads = threads;
                 forge_bytes again = write_column(&s, &options, 1u << (threads * 3));
                 CHECK(again.size == image.size && !memcmp(again.data, image.data, image.size));
@@ -119,7 +119,7 @@ static void many_kinds(uint64_t seed) {
     CHECK(first >= 5 && both <= 2 * first);
     verify_effort effort = {2, 3, 2, 0, seed};
     verify_image(images[1].data, images[1].size, &twice, &effort);
-    if (verify_scaled(2) == 2) {
+    if (check_scaled(2) == 2) {
         options.threads = 4;
         forge_bytes again = write_column(&twice, &options, 5000);
         CHECK(again.size == images[1].size && !memcmp(again.data, images[1].data, again.size));
@@ -133,7 +133,7 @@ static void many_kinds(uint64_t seed) {
 static void chunk_sizes(uint64_t seed) {
     static const shape_kind kinds[] = {SHAPE_WORDS, SHAPE_URLS, SHAPE_LOG_LINES, SHAPE_UTF8};
     shape s = join(kinds, 4, 3u << 20, seed);
-    for (size_t codec = 0; codec < verify_scaled(CODECS); codec++) {
+    for (size_t codec = 0; codec < check_scaled(CODECS); codec++) {
         uint64_t dictionaries = 0, size = 0;
         for (uint64_t chunk_bytes = 512u << 10; chunk_bytes >= 32u << 10; chunk_bytes /= 4) {
             fastpair_compress_options options = options_of(codec, chunk_bytes);

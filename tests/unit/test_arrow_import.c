@@ -11,6 +11,7 @@
 static void round_trips(uint64_t *random) {
     for (int kind = 0; kind < SHAPE_KINDS; kind++)
         for (int layout = 1; layout < 4; layout++) {
+            if (check_scale() < 1 && layout != 1 + kind % 3) continue;
             shape s;
             fastpair_error error;
             shape_make(&s, (shape_kind)kind, check_random(random),
@@ -119,6 +120,7 @@ static arrow_place random_place(uint64_t *random) {
 
 static void plain_arrays(uint64_t *random) {
     for (uint32_t i = 0; i < 6 * SHAPE_KINDS; i++) {
+        if (check_scale() < 1 && i % 6 != i / 6 % 6) continue; /* every shape once */
         shape s;
         arrow_made made;
         arrow_place place = random_place(random);

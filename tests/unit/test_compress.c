@@ -232,10 +232,10 @@ static void large_columns(uint64_t seed, uint32_t percent) {
 int main(void) {
     uint64_t seed = verify_seed();
     every_shape_and_codec(seed);
-    random_trips(seed, verify_scaled(300), 60000);
-    random_trips(seed, verify_scaled(20), 1500000);
-    own_dictionaries(seed, verify_scaled(40));
-    uint32_t percent = verify_scaled(100);
+    random_trips(seed, check_scaled(300), 60000);
+    random_trips(seed, check_scaled(20), 1500000);
+    own_dictionaries(seed, check_scaled(40));
+    uint32_t percent = check_scaled(100);
     large_columns(seed, percent > 100 ? 100 : percent);
     return check_done();
 }

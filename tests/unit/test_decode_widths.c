@@ -112,7 +112,7 @@ static void one_width(uint32_t bits, uint32_t longest, uint32_t count, uint32_t 
  * last. */
 static void every_width(void) {
     static const uint32_t counts[] = {1, 2, 3, 15, 16, 17, 31, 32, 33, 100, 1023, 4097};
-    uint32_t share = verify_scaled(12),
+    uint32_t share = check_scaled(12),
              stride = share >= 12 ? 1 : 12 / share; /* one in `stride`, another for each width */
     for (uint32_t bits = 1; bits <= 16; bits++)
         for (uint32_t i = bits % stride; i < 12; i += stride)

@@ -199,7 +199,7 @@ static void columns(uint32_t longest, int kind, uint64_t *random) {
     make_vocabulary(&c.words, longest, kind);
     uint64_t outcomes[2] = {0};
     static const uint32_t rare[] = {100000, 1500, 300, 3};
-    for (uint32_t i = 0; i < verify_scaled(4); i++) {
+    for (uint32_t i = 0; i < check_scaled(4); i++) {
         c.shift_at = UINT64_MAX;
         fill(&c, rare[i % 4], random);
         if (i == 0) outcomes[try_column(&c)]++;

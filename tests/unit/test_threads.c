@@ -218,7 +218,7 @@ static void same_bytes(uint64_t seed, uint64_t column_bytes) {
 
 int main(void) {
     uint64_t seed = verify_seed();
-    uint32_t rounds = verify_scaled(40);
+    uint32_t rounds = check_scaled(40);
     shared_column(seed, FASTPAIR_CODEC_ONPAIR, 16, rounds);
     shared_column(seed, FASTPAIR_CODEC_ONPAIR, 12, rounds);
     shared_column(seed, FASTPAIR_CODEC_FSST12, 0, rounds);
@@ -227,6 +227,6 @@ int main(void) {
      * thread has them all. */
     CHECK(many_windows(seed, SHAPE_LOG_LINES, FASTPAIR_CODEC_ONPAIR, 12000000) >= FP_BULK_CODES);
     CHECK(many_windows(seed, SHAPE_EVEN_LENGTHS, FASTPAIR_CODEC_FSST12, 2400000) >= FP_BULK_CODES);
-    same_bytes(seed, verify_scaled(150000));
+    same_bytes(seed, check_scaled(150000));
     return check_done();
 }

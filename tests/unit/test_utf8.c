@@ -99,7 +99,7 @@ static void levels(uint64_t *random) {
     static const char *const parts[] = {"\xc3\xa9",     "\xe2\x82\xac", "\xf0\x9f\x92\xa9",
                                         "\xe0\xa4\x85", "\xed\x95\x9c", "\xf4\x8f\xbf\xbf"};
     uint64_t wrong = 0, bad_ones = 0, good_ones = 0;
-    for (uint32_t i = 0; i < verify_scaled(20000); i++) {
+    for (uint32_t i = 0; i < check_scaled(20000); i++) {
         uint8_t text[1500];
         uint64_t size = 0, first = 3 + check_random(random) % 70;
         uint64_t dense = check_random(random) % 4;

@@ -328,7 +328,7 @@ static void drift_from_noise(uint64_t seed) {
 
 int main(void) {
     uint64_t seed = verify_seed();
-    splits(seed, verify_scaled(60));
+    splits(seed, check_scaled(60));
     failing_sinks(seed);
     failing_sources(seed);
     ends();
