@@ -7,6 +7,7 @@
 
 #include "fuzz.h"
 #include "oracle.h"
+#include "ranged.h"
 
 enum {
     MEMORY_CAP = 256 << 20,
@@ -208,6 +209,32 @@ static void probe_metadata(const fastpair_column *column, const fastpair_column_
     }
 }
 
+/* The same image, read in small ranges: what is said of it, and its rows, are the same. `said` is the
+ * status of opening and validating it in memory. */
+static void run_ranged(const uint8_t *data, size_t size, fuzz_memory *memory, fastpair_status said,
+                       const decoded *all) {
+    fastpair_open_options options = {.struct_size = sizeof options,
+                                     .allocator = fuzz_allocator(memory)};
+    ranged from;
+    ranged_start(&from, data, size);
+    fastpair_range_source source = ranged_source(&from, 1);
+    fp_source_sizes sizes = ranged_sizes(data, size, size);
+    fastpair_column *column;
+    fastpair_error error;
+    fastpair_status status = fp_column_open_sized(&source, &sizes, &options, &column, &error);
+    if (status == FASTPAIR_OK) {
+        fastpair_column_totals totals = {.struct_size = sizeof totals};
+        DEMAND_OK(fastpair_column_get_totals(column, &totals, &error), &error);
+        if (totals.decoded_bytes <= LARGEST_COLUMN && totals.rows <= LARGEST_COLUMN / 8)
+            probe_rows(column, &totals, all);
+        status = fastpair_column_validate(column, &error);
+        fastpair_column_close(column);
+    }
+    DEMAND(status == said || memory->refused);
+    DEMAND(!from.was_outside);
+    ranged_end(&from);
+}
+
 static void compare_with_oracle(const uint8_t *data, size_t size, const decoded *all) {
     oracle_column oracle;
     int good = oracle_decode(data, size, &oracle);
@@ -241,6 +268,7 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
         if (!memory.refused && status != FASTPAIR_ERROR_LIMIT)
             compare_with_oracle(data, size, NULL);
         run_reader(data, size, &options, NULL);
+        run_ranged(data, size, &memory, status, NULL);
         DEMAND(memory.in_use == 0);
         return;
     }
@@ -256,6 +284,7 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
                               OPEN_DICTIONARY * totals.dictionaries + (is_cold ? OPEN_COLD : 0));
 
     status = fastpair_column_validate(column, &error);
+    const fastpair_status said = status;
     int valid = status == FASTPAIR_OK;
     DEMAND(valid || status == FASTPAIR_ERROR_CORRUPT || memory.refused);
     if (totals.decoded_bytes <= LARGEST_COLUMN && totals.rows <= LARGEST_COLUMN / 8) {
@@ -271,6 +300,7 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
         fuzz_probe_arrow(column, totals.rows, &options.allocator, valid);
         if (valid || !memory.refused) compare_with_oracle(data, size, valid ? &all : NULL);
         run_reader(data, size, &options, valid ? &all : NULL);
+        run_ranged(data, size, &memory, said, valid ? &all : NULL);
 
         /* The portable decoder must give what the best one gave. */
         fastpair_open_options portable = options;

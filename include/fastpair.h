@@ -4,6 +4,7 @@
  *   fastpair_types.h     statuses, errors, memory, rows, codecs
  *   fastpair_compress.h  columns in: compress, stream, train dictionaries
  *   fastpair_column.h    a column, opened: inspect, validate
+ *   fastpair_source.h    a column in a file that is read in ranges, from another machine for example
  *   fastpair_decode.h    columns out: decode, make cold or warm, stream
  *   fastpair_search.h    which rows pass a test; decode those
  * Two headers are apart: fastpair_gpu.h decodes on GPUs, and no CUDA header is needed for it;
@@ -49,6 +50,7 @@
 #include "fastpair_compress.h"
 #include "fastpair_decode.h"
 #include "fastpair_search.h"
+#include "fastpair_source.h"
 #include "fastpair_types.h"
 
 #ifdef __cplusplus

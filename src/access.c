@@ -38,11 +38,11 @@ static fastpair_status row_start(const fastpair_column *column, uint64_t row, ui
         return FASTPAIR_OK;
     }
     fp_chunk_view view;
-    fp_held_warm *held = NULL;
-    fastpair_status status = fp_column_chunk(column, number, &view, error);
-    if (!status) status = fp_column_hold_warm(column, &view, &held, error);
+    fp_hold hold;
+    fastpair_status status =
+        fp_column_hold(column, &(fp_wanted_chunk){.number = number}, &view, &hold, error);
     if (!status) status = fp_chunk_row_start(&view, row - column->starts.row[number], start, error);
-    fp_column_drop_warm(column, held);
+    fp_column_drop(column, &hold);
     *start += column->starts.byte[number];
     return status;
 }
@@ -306,7 +306,7 @@ fastpair_status fp_column_decode(const fastpair_column *column, uint64_t first, 
     job.bulk = is_bulk(&column->totals, bytes, threads);
     job.byte_tasks = bytes ? (bytes - 1) / job.window + 1 : 0;
     uint64_t row_tasks = count / WINDOW_ROWS + (count % WINDOW_ROWS != 0);
-    if (column->warm)
+    if (column->warm || column->source)
         status = fp_decode_cold_range(&job, threads, error);
     else if (is_text)
         status = decode_as_text(&job, row_tasks, threads, error);

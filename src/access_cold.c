@@ -1,6 +1,7 @@
-/* access_cold.c - decoding ranges of columns that may have cold chunks. In: a range. Out: bytes,
- * offsets and validity in the caller's memory. The trick: a cold chunk is unpacked as a whole, so
- * threads take whole chunks, and each is unpacked once. A chunk of which all rows are wanted is not
+/* access_cold.c - decoding ranges of columns that may have cold chunks, or whose chunks come from a
+ * source. In: a range. Out: bytes, offsets and validity in the caller's memory. The trick: a cold chunk
+ * is unpacked as a whole, and one from a source is read as a whole, so threads take whole chunks, and
+ * each is unpacked and read once. A chunk of which all rows are wanted is not
  * kept, as nobody comes back for it soon; one that the range cuts is. Refuses what access.c refuses,
  * and frames that hold anything else than the headers say. */
 #include "access.h"
@@ -10,7 +11,7 @@
 
 typedef struct cold_job {
     fp_range_job *range;
-    uint64_t first_chunk;
+    uint64_t first_chunk, end_chunk;
 } cold_job;
 
 /* Rows of one chunk that are wanted. */
@@ -188,27 +189,29 @@ static fastpair_status decode_chunk(void *context, uint64_t i, fastpair_error *e
     slice wanted = {from - first, to - from, from - job->first};
     fp_chunk room;
     fp_chunk_view view;
-    fp_held_warm *held;
-    fastpair_status status = fp_column_pass_chunk(column, number, &room, &view, error);
-    if (status) return status;
-    view.bulk = job->bulk;
-    if (view.chunk->cold && wanted.rows == view.chunk->rows) {
-        status = decode_whole(job, &view, &wanted, error);
-        if (!status) look_at_text(job, &view, &wanted);
-        return status;
+    fp_hold hold;
+    fp_wanted_chunk chunk = {number, cold->end_chunk, &room};
+    fastpair_status status;
+    if (wanted.rows < end - first) {
+        status = fp_column_hold(column, &chunk, &view, &hold, error);
+    } else {
+        status = fp_column_hold_block(column, &chunk, &view, &hold, error);
     }
-    status = fp_column_hold_warm(column, &view, &held, error);
-    if (!status) status = decode_slice(job, &view, &wanted, error);
+    if (!status) {
+        view.bulk = job->bulk;
+        status = view.chunk->cold ? decode_whole(job, &view, &wanted, error)
+                                  : decode_slice(job, &view, &wanted, error);
+    }
     if (!status) look_at_text(job, &view, &wanted);
-    fp_column_drop_warm(column, held);
+    fp_column_drop(column, &hold);
     return status;
 }
 
 fastpair_status fp_decode_cold_range(fp_range_job *job, uint32_t threads, fastpair_error *error) {
     if (!job->count) return FASTPAIR_OK;
-    cold_job cold = {job, fp_column_find_chunk(job->column, job->first)};
-    uint64_t last = fp_column_find_chunk(job->column, job->first + job->count - 1);
+    cold_job cold = {job, fp_column_find_chunk(job->column, job->first),
+                     fp_column_find_chunk(job->column, job->first + job->count - 1) + 1};
     if (job->destination->validity)
         memset(job->destination->validity, 0, (size_t)((job->count + 7) / 8));
-    return fp_run_tasks(threads, last - cold.first_chunk + 1, decode_chunk, &cold, error);
+    return fp_run_tasks(threads, cold.end_chunk - cold.first_chunk, decode_chunk, &cold, error);
 }

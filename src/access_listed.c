@@ -28,7 +28,7 @@ typedef struct cursor {
     uint64_t first_row, end_row; /* of the chunk; both 0 before the first row */
     uint64_t block;              /* whose starts are in `starts`; UINT64_MAX for none */
     /* Of the chunk and of the one before it, whose rows may still have to be decoded. */
-    fp_held_warm *held, *held_before;
+    fp_hold held, held_before;
     uint64_t starts[FP_LENGTH_BLOCK + 1];
 } cursor;
 
@@ -36,13 +36,12 @@ static void cursor_start(cursor *at, const fastpair_column *column) {
     at->column = column;
     at->first_row = at->end_row = 0;
     at->block = UINT64_MAX;
-    at->held = at->held_before = NULL;
+    at->held = at->held_before = (fp_hold){0};
 }
 
 static void cursor_end(cursor *at) {
-    fp_column_drop_warm(at->column, at->held);
-    fp_column_drop_warm(at->column, at->held_before);
-    at->held = at->held_before = NULL;
+    fp_column_drop(at->column, &at->held);
+    fp_column_drop(at->column, &at->held_before);
 }
 
 /* Moves to the chunk of a row. */
@@ -55,11 +54,14 @@ static fastpair_status find_row(cursor *at, uint64_t row, fastpair_error *error)
                        column->totals.rows);
     uint64_t number = fp_column_find_chunk(column, row);
     fp_chunk_view view;
-    fp_held_warm *held;
-    fastpair_status status = fp_column_chunk(column, number, &view, error);
-    if (!status) status = fp_column_hold_warm(column, &view, &held, error);
-    if (status) return status;
-    fp_column_drop_warm(column, at->held_before);
+    fp_hold held;
+    fastpair_status status =
+        fp_column_hold(column, &(fp_wanted_chunk){.number = number}, &view, &held, error);
+    if (status) {
+        fp_column_drop(column, &held);
+        return status;
+    }
+    fp_column_drop(column, &at->held_before);
     at->held_before = at->held;
     at->held = held;
     at->view = view;

@@ -227,6 +227,10 @@ static const char *section_fault(const fp_chunk *chunk, uint32_t alignment, uint
 }
 #undef FAULT
 
+uint64_t fp_chunk_peek_dictionary(const uint8_t *header) {
+    return header[AT_ENCODING] & CODED ? fp_load32(header + AT_DICTIONARY) : UINT64_MAX;
+}
+
 fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position,
                                      const fp_chunk_context *before, fp_chunk *chunk,
                                      fastpair_error *error) {

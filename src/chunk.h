@@ -84,6 +84,10 @@ fastpair_status fp_chunk_read_header(const uint8_t *header, uint64_t position,
                                      const fp_chunk_context *before, fp_chunk *chunk,
                                      fastpair_error *error);
 
+/* The number of the dictionary that a header names, which may still be damaged; UINT64_MAX if it is that
+ * of a stored chunk. */
+uint64_t fp_chunk_peek_dictionary(const uint8_t *header);
+
 /* Pointer to a section, given the block's first byte. */
 static inline const uint8_t *fp_chunk_section(const fp_chunk *chunk, const uint8_t *block,
                                               int which) {

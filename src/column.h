@@ -30,8 +30,10 @@ typedef struct fp_column_parts {
 
 struct fastpair_column {
     fp_open_settings settings;
-    uint64_t references;  /* of all owners: changed atomically */
-    const uint8_t *image; /* the whole file; mapped, if mapped_bytes is not 0, else the caller's */
+    uint64_t references; /* of all owners: changed atomically */
+    const uint8_t
+        *image; /* the whole file; mapped, if mapped_bytes is not 0, else the caller's; NULL
+                           * if its bytes come from a source */
     uint64_t size;
     size_t mapped_bytes;
     fp_file_header file;
@@ -43,6 +45,7 @@ struct fastpair_column {
     fp_chunk_page **pages;      /* each NULL until first used, then for good: read atomically */
     struct fp_warm_cache *warm; /* warm_cache.h; NULL if no chunk can be cold */
     fp_column_parts *parts;
+    struct fp_column_source *source; /* column_source.h; NULL if `image` has the bytes */
 };
 
 static inline int fp_column_is_valid(const fastpair_column *column) {
@@ -53,11 +56,23 @@ static inline fastpair_type fp_column_type(const fastpair_column *column) {
     return column->totals.is_text ? FASTPAIR_TYPE_TEXT : FASTPAIR_TYPE_BYTES;
 }
 
+/* The footer's first byte. All of it, and the trailer, are there. */
+const uint8_t *fp_column_footer(const fastpair_column *column);
+
 /* The chunk that holds a row (below the column's rows). */
 uint64_t fp_column_find_chunk(const fastpair_column *column, uint64_t row);
 
-/* What the footer says of chunk `number`. */
+/* What the footer says of chunk `number`, and of a dictionary. */
 fp_chunk_entry fp_column_entry(const fastpair_column *column, uint64_t number);
+fp_dict_entry fp_column_dict_entry(const fastpair_column *column, uint64_t number);
+
+/* Dictionaries whose blocks come before a file offset. */
+uint64_t fp_column_dicts_before(const fastpair_column *column, uint64_t position);
+
+/* Opens dictionary `number`, whose block is at `bytes`. Statuses: those of fp_column_dict_open. */
+fastpair_status fp_column_open_dict(const fastpair_column *column, uint64_t number,
+                                    const uint8_t *bytes, fp_table_budget *budget,
+                                    fastpair_error *error);
 
 /* The header of a chunk if somebody has kept it, else NULL. */
 static inline const fp_chunk *fp_column_find_kept(const fastpair_column *column, uint64_t number) {
@@ -72,7 +87,7 @@ static inline const fp_chunk *fp_column_find_kept(const fastpair_column *column,
 static inline fp_chunk_view fp_column_view(const fastpair_column *column, uint64_t number,
                                            const fp_chunk *chunk) {
     return (fp_chunk_view){chunk,
-                           column->image + chunk->position,
+                           column->image ? column->image + chunk->position : NULL,
                            chunk->coded ? &column->dictionaries[chunk->dictionary] : NULL,
                            number,
                            0,
@@ -83,9 +98,11 @@ static inline fp_chunk_view fp_column_view(const fastpair_column *column, uint64
 fastpair_status fp_column_read_chunk(const fastpair_column *column, uint64_t number,
                                      fp_chunk_view *view, fastpair_error *error);
 
-/* A view of chunk `number`. Its header is parsed and checked on first use, and kept as long as the
+/* A view of chunk `number`, for its header alone if the column has a source: fp_column_hold (warm_cache.h)
+ * brings the block. Its header is parsed and checked on first use, and kept as long as the
  * column: for calls that may come back to the chunk. CORRUPT if the header breaks a rule or
- * contradicts the footer; OUT_OF_MEMORY if it cannot be kept. */
+ * contradicts the footer; OUT_OF_MEMORY if it cannot be kept; IO if it cannot
+ * be read. */
 static inline fastpair_status fp_column_chunk(const fastpair_column *column, uint64_t number,
                                               fp_chunk_view *view, fastpair_error *error) {
     const fp_chunk *chunk = fp_column_find_kept(column, number);

@@ -6,7 +6,7 @@
  * out of the image before it is checked, and its rows and bytes must be those that opening summed
  * up: should others change the image meanwhile, no access leaves it. Refuses headers that
  * fp_chunk_read_header refuses or that contradict the footer. */
-#include "column.h"
+#include "column_source.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -23,17 +23,23 @@ uint64_t fp_column_find_chunk(const fastpair_column *column, uint64_t row) {
     return low;
 }
 
-fp_chunk_entry fp_column_entry(const fastpair_column *column, uint64_t number) {
-    return fp_footer_chunk(column->image + column->footer_position + FP_FOOTER_HEADER,
-                           &column->totals, number);
+const uint8_t *fp_column_footer(const fastpair_column *column) {
+    return column->source ? column->source->footer : column->image + column->footer_position;
 }
 
-/* Dictionaries whose blocks come before a file offset. */
-static uint64_t dictionaries_before(const fastpair_column *column, uint64_t position) {
+fp_chunk_entry fp_column_entry(const fastpair_column *column, uint64_t number) {
+    return fp_footer_chunk(fp_column_footer(column) + FP_FOOTER_HEADER, &column->totals, number);
+}
+
+fp_dict_entry fp_column_dict_entry(const fastpair_column *column, uint64_t number) {
+    return fp_footer_dict(fp_column_footer(column) + FP_FOOTER_HEADER, number);
+}
+
+uint64_t fp_column_dicts_before(const fastpair_column *column, uint64_t position) {
     uint64_t low = 0, high = column->totals.dictionaries;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if (column->dictionaries[middle].entry.position < position)
+        if (fp_column_dict_entry(column, middle).position < position)
             low = middle + 1;
         else
             high = middle;
@@ -49,11 +55,19 @@ static fastpair_status parse(const fastpair_column *column, uint64_t number, fp_
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, FASTPAIR_NO_POSITION,
                        "the compressed image was changed by others while it was read");
     uint8_t header[FP_CHUNK_HEADER];
-    memcpy(header, column->image + entry.position, sizeof header);
     fp_chunk_context before = {column->file.alignment, column->code_bits,
-                               dictionaries_before(column, entry.position), column->file.minor,
+                               fp_column_dicts_before(column, entry.position), column->file.minor,
                                column->file.features};
-    fastpair_status status = fp_chunk_read_header(header, entry.position, &before, chunk, error);
+    fastpair_status status = FASTPAIR_OK;
+    if (column->source) {
+        uint64_t dictionary;
+        status = fp_source_read_header(column, &entry, header, error);
+        if (!status && (dictionary = fp_chunk_peek_dictionary(header)) < before.dictionaries)
+            status = fp_source_load(column, dictionary, error);
+    } else {
+        memcpy(header, column->image + entry.position, sizeof header);
+    }
+    if (!status) status = fp_chunk_read_header(header, entry.position, &before, chunk, error);
     if (status) return status;
     const fp_chunk_starts *starts = &column->starts;
     if (chunk->block_bytes != entry.block_bytes ||

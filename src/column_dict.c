@@ -61,17 +61,22 @@ static fastpair_status check_gaps(const fp_dict_block *block, fastpair_error *er
                    block->position);
 }
 
+fastpair_status fp_table_budget_check(const fp_table_budget *budget, uint64_t position,
+                                      uint64_t end, fastpair_error *error) {
+    if (budget->taken <= table_limit(end)) return FASTPAIR_OK;
+    return fp_fail(error, FASTPAIR_ERROR_LIMIT, position,
+                   "dictionary at offset %" PRIu64
+                   ": too many wide, nearly empty dictionaries for so few bytes of file",
+                   position);
+}
+
 static fastpair_status take_from_budget(fp_table_budget *budget, const fp_dict *dict,
                                         const fp_dict_block *block, fastpair_error *error) {
     uint64_t position = block->position;
     budget->taken += 18ull << dict->code_bits; /* a 16-byte cell and two lengths, or a place */
     if (fp_load64(block->bytes + 72)) /* the file has fewer bytes, and there are tables for words */
         budget->taken += 2 * dict->bytes_size + (4ull << dict->code_bits);
-    if (budget->taken <= table_limit(position + fp_load64(block->bytes + 8))) return FASTPAIR_OK;
-    return fp_fail(error, FASTPAIR_ERROR_LIMIT, position,
-                   "dictionary at offset %" PRIu64
-                   ": too many wide, nearly empty dictionaries for so few bytes of file",
-                   position);
+    return fp_table_budget_check(budget, position, position + fp_load64(block->bytes + 8), error);
 }
 
 fastpair_status fp_column_dict_open(const fp_dict_block *block, const fp_open_settings *settings,

@@ -53,6 +53,11 @@ typedef struct fp_table_budget {
     uint64_t taken; /* by the dictionaries so far, whether or not their tables are built */
 } fp_table_budget;
 
+/* LIMIT if what is taken is too much for a file up to `end`. The dictionary at `position` was the last to
+ * take. */
+fastpair_status fp_table_budget_check(const fp_table_budget *budget, uint64_t position,
+                                      uint64_t end, fastpair_error *error);
+
 /* Parses and checks a dictionary block. LIMIT if the budget does not allow its tables. `settings`
  * must outlive the dictionary, which must not move. */
 fastpair_status fp_column_dict_open(const fp_dict_block *block, const fp_open_settings *settings,

@@ -2,7 +2,7 @@
  * checked when it was opened, or from the headers of its chunks, which are checked here; no section
  * is read. Refuses an info struct that does not say how large it is, chunks and rows that the column
  * does not have, and headers that break a rule. */
-#include "column.h"
+#include "column_source.h"
 
 #include "options.h"
 
@@ -133,6 +133,11 @@ fastpair_status fastpair_column_get_info(const fastpair_column *column, fastpair
                                 .separator = column->file.separator,
                                 .final_separator = column->totals.final_separator,
                                 .type = fp_column_type(column)};
+    if (column->source) {
+        status = fp_source_load_all(column, error);
+        if (!status) status = fp_source_keep_headers(column, error);
+        if (status) return status;
+    }
     if (column->totals.dictionaries) {
         const fp_dict *first = &column->dictionaries[0].dict;
         all.codec = first->codec;

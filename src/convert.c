@@ -4,6 +4,7 @@
  * does, since the old file may be thrown away afterwards. Refuses chunks that do not pass. */
 #include "access.h"
 #include "cold_write.h"
+#include "column_source.h"
 #include "file_out.h"
 #include "options.h"
 #include "poll.h"
@@ -79,7 +80,8 @@ static fastpair_status build_cold(const conversion *of, const fp_chunk_view *war
     return FASTPAIR_OK;
 }
 
-/* The old block in a header of this version: a later one may have set fields that are zero here. */
+/* The old block in a header of this version: a later one may have set fields that are zero here. Also
+ * for a block that is dropped before it is written. */
 static fastpair_status build_same(const conversion *of, const fp_chunk_view *view,
                                   passage *result) {
     uint64_t size = view->chunk->block_bytes;
@@ -97,10 +99,11 @@ static void convert_chunk(void *context, uint64_t i) {
     passage *result = &of->passages[i];
     const fastpair_allocator *allocator = &of->column->settings.allocator;
     fp_chunk_view view;
+    fp_hold hold;
     fp_warm warm = {0};
+    fp_wanted_chunk wanted = {of->first + i, of->column->totals.chunks, &result->chunk};
     result->block.size = 0;
-    fastpair_status status =
-        fp_column_pass_chunk(of->column, of->first + i, &result->chunk, &view, &result->error);
+    fastpair_status status = fp_column_hold_raw(of->column, &wanted, &view, &hold, &result->error);
     if (!status) {
         result->chunk = *view.chunk;
         view.chunk = &result->chunk;
@@ -115,9 +118,10 @@ static void convert_chunk(void *context, uint64_t i) {
     if (!status) status = fp_column_check_rows(of->column, &rows, &result->error);
     if (!status && of->options.cold != view.chunk->cold)
         status = of->options.cold ? build_cold(of, &rows, result) : build_warm(of, &rows, result);
-    if (!status && of->column->file.minor && !result->block.size)
+    if (!status && (of->column->file.minor || hold.block) && !result->block.size)
         status = build_same(of, &view, result);
     fp_warm_close(&warm, allocator);
+    fp_column_drop(of->column, &hold);
     result->status = status;
 }
 
@@ -128,7 +132,8 @@ static fastpair_status describe(conversion *of, fastpair_error *error) {
     const fastpair_column *column = of->column;
     fastpair_metadata metadata = {.struct_size = sizeof metadata};
     fp_column_bounds bounds = {0};
-    fastpair_status status = fp_column_check_parts(column, error);
+    fastpair_status status = column->source ? fp_source_load_all(column, error) : FASTPAIR_OK;
+    if (!status) status = fp_column_check_parts(column, error);
     if (!status) status = fastpair_column_get_metadata(column, &metadata, error);
     if (!status) status = fp_file_out_describe(&of->file, &metadata, FASTPAIR_NO_BOUNDS, error);
     if (!status) status = fp_column_find_bounds(column, &bounds, error);
@@ -168,10 +173,13 @@ static fastpair_status put_chunk(conversion *of, uint64_t i, fastpair_error *err
     fp_chunk_entry entry = fp_column_entry(of->column, of->first + i);
     fastpair_status status = put_dictionaries(of, entry.position, error);
     if (status) return status;
-    fp_buffer old = {(uint8_t *)(uintptr_t)(of->column->image + entry.position), entry.block_bytes,
-                     entry.block_bytes};
-    return fp_file_out_chunk(&of->file, &result->chunk, result->block.size ? &result->block : &old,
-                             (fp_row_facts){0}, error);
+    const fp_buffer *block = &result->block;
+    fp_buffer old = {NULL, entry.block_bytes, entry.block_bytes};
+    if (!block->size) {
+        old.data = (uint8_t *)(uintptr_t)(of->column->image + entry.position);
+        block = &old;
+    }
+    return fp_file_out_chunk(&of->file, &result->chunk, block, (fp_row_facts){0}, error);
 }
 
 static fastpair_status convert_all(conversion *of, fastpair_error *error) {

@@ -6,7 +6,7 @@
  * complete. Of two threads that meet, both check and one publishes. Name and pairs are copied out of
  * the image before they are checked, with a NUL after each key. Bounds stay where they are, since
  * they may be large. Refuses parts that break a rule of docs/format.md, section 4. */
-#include "column.h"
+#include "column_source.h"
 
 #include "bounds.h"
 #include "options.h"
@@ -38,7 +38,7 @@ static fastpair_status part_fault(const part_view *part, const char *what, const
 
 static part_view view_part(const fastpair_column *column, uint32_t i, uint32_t *kind) {
     const fp_footer *footer = &column->totals;
-    const uint8_t *block = column->image + column->footer_position;
+    const uint8_t *block = fp_column_footer(column);
     fp_part_entry entry =
         fp_part_read_entry(block + FP_FOOTER_HEADER + fp_footer_part_entries(footer), i);
     *kind = entry.kind;
@@ -216,22 +216,53 @@ fastpair_status fp_column_find_bounds(const fastpair_column *column, fp_column_b
 
 /* ---------------------------------------------------------------- everything */
 
+/* The first bytes of an extra block, up to `to`: those of the image, or what *held then holds. */
+static fastpair_status view_extra(const fastpair_column *column, fp_range range, fp_fetched **held,
+                                  const uint8_t **bytes, fastpair_error *error) {
+    *held = NULL;
+    *bytes = column->image;
+    if (!column->source) {
+        *bytes += range.from;
+        return FASTPAIR_OK;
+    }
+    fastpair_status status = fp_ranges_hold(&column->source->ranges, range, NULL, held, error);
+    if (!status) *bytes = fp_fetched_at(*held, range.from);
+    return status;
+}
+
+static void drop_extra(const fastpair_column *column, fp_fetched *held) {
+    if (held) fp_ranges_drop(&column->source->ranges, held);
+}
+
+/* Compares the header of an extra block, at `at`, with its checksum. *size gets the block's size. */
+static fastpair_status check_extra_block(const fastpair_column *column, uint64_t at, uint64_t *size,
+                                         fastpair_error *error) {
+    const uint64_t room = column->footer_position - at;
+    const uint8_t *block;
+    fp_fetched *held;
+    fastpair_status status =
+        view_extra(column, (fp_range){at, at + FP_BLOCK_START}, &held, &block, error);
+    if (status) return status;
+    const char *fault = fp_extra_block_fault(block, room, column->file.alignment, size);
+    uint32_t hashed = fault ? 0 : fp_load32(block + 4) - 8;
+    /* Others may change an image while it is read. */
+    if (!fault && hashed > room - 8) fault = checksum_fault;
+    drop_extra(column, held);
+    if (fault) return fp_extra_block_fail(at, fault, error);
+    status = view_extra(column, (fp_range){at, at + hashed + 8}, &held, &block, error);
+    if (status) return status;
+    if (fp_load64(block + hashed) != fp_checksum(block, hashed))
+        status = fp_extra_block_fail(at, checksum_fault, error);
+    drop_extra(column, held);
+    return status;
+}
+
 /* Extra blocks have a header of a kind that is not known, with its checksum. */
 static fastpair_status check_extra_blocks(const fastpair_column *column, fastpair_error *error) {
-    uint64_t end = column->footer_position, at = end - column->totals.extra_bytes;
-    while (at < end) {
-        const uint8_t *block = column->image + at;
-        uint64_t size;
-        const char *fault = fp_extra_block_fault(block, end - at, column->file.alignment, &size);
-        uint32_t hashed = fault ? 0 : fp_load32(block + 4) - 8;
-        /* Others may change an image while it is read. */
-        if (!fault &&
-            (hashed > end - at - 8 || fp_load64(block + hashed) != fp_checksum(block, hashed)))
-            fault = checksum_fault;
-        if (fault) return fp_extra_block_fail(at, fault, error);
-        at += size;
-    }
-    return FASTPAIR_OK;
+    uint64_t end = column->footer_position, at = end - column->totals.extra_bytes, size = 0;
+    fastpair_status status = FASTPAIR_OK;
+    for (; at < end && !status; at += size) status = check_extra_block(column, at, &size, error);
+    return status;
 }
 
 fastpair_status fp_column_check_parts(const fastpair_column *column, fastpair_error *error) {
@@ -246,8 +277,9 @@ fastpair_status fp_column_check_parts(const fastpair_column *column, fastpair_er
         /* The checksums of those that are known have been compared, now or before. */
         if (kind > FP_PART_KINDS && fp_checksum(part.bytes, part.size) != part.checksum)
             status = part_fault(&part, "a part", checksum_fault, error);
-        if (!status &&
-            (part.position < end || !fp_all_zero(column->image + end, part.position - end)))
+        if (!status && (part.position < end ||
+                        !fp_all_zero(fp_column_footer(column) + (end - column->footer_position),
+                                     part.position - end)))
             status = part_fault(&part, "the bytes before a part", "are not all zero", error);
         end = part.position + part.size;
     }

@@ -16,13 +16,21 @@
 /* Decoded bytes of a part: enough that finding its first row costs nothing. */
 #define PART_BYTES (1u << 20)
 
+/* Chunks that are read from a source together, at most. */
+#define READ_AHEAD 256u
+
 #define PIECE_WORDS (FP_PIECE_ROWS / 64)
 
 typedef struct parts_job {
     fp_search_job *job;
-    uint64_t first_chunk;
+    uint64_t first_chunk, end_chunk;
     uint64_t parts; /* of each chunk */
 } parts_job;
+
+/* Rows of a chunk. */
+typedef struct row_range {
+    uint64_t first, end;
+} row_range;
 
 /* What a thread works with while it searches a part. */
 typedef struct worker {
@@ -228,6 +236,44 @@ static void close_worker(worker *w) {
     fp_release(&w->search->settings.allocator, w->bits);
 }
 
+/* Chunks after `number` that have to be read as well: those that the bounds do not decide. */
+static uint64_t undecided_end(const worker *w, uint64_t number, uint64_t end) {
+    worker ahead = *w;
+    fp_chunk_view view = {.number = number + 1};
+    fp_truth decided = FP_NULL;
+    ahead.piece.view = &view;
+    if (end - number > READ_AHEAD) end = number + READ_AHEAD;
+    while (view.number < end && !decide(&ahead, 0, &decided, NULL) && decided == FP_NULL)
+        view.number++;
+    return view.number;
+}
+
+/* Searches rows of a chunk. What bounds decide need not be read, but for nulls, which are in the
+ * sections. From a source not even the header is read then, unless the column has nulls. */
+static fastpair_status search_chunk(worker *w, const parts_job *parts, uint64_t number,
+                                    row_range rows, fastpair_error *error) {
+    const fastpair_column *column = w->search->column;
+    fp_chunk room = {0};
+    fp_chunk_view view = {.chunk = &room, .number = number};
+    fp_hold hold = {0};
+    fp_wanted_chunk wanted = {.number = number, .room = &room};
+    fastpair_status status = FASTPAIR_OK;
+    w->piece.view = &view;
+    if (!column->source) status = fp_column_pass_chunk(column, number, &room, &view, error);
+    if (!status) status = decide(w, 0, &w->decided, error);
+    if (!status && column->source && w->decided != FP_NULL && column->totals.nulls)
+        status = fp_column_pass_chunk(column, number, &room, &view, error);
+    if (!status && view.chunk->nulls) w->decided = FP_NULL;
+    if (!status && w->decided == FP_NULL) {
+        if (column->source) wanted.end = undecided_end(w, number, parts->end_chunk);
+        status = fp_column_hold(column, &wanted, &view, &hold, error);
+    }
+    if (!status) status = search_rows(w, parts->job, rows.first, rows.end, error);
+    fp_column_drop(column, &hold);
+    w->piece.view = NULL;
+    return status;
+}
+
 static fastpair_status search_part(void *context, uint64_t i, fastpair_error *error) {
     const parts_job *parts = context;
     fp_search_job *job = parts->job;
@@ -241,20 +287,10 @@ static fastpair_status search_part(void *context, uint64_t i, fastpair_error *er
     if (base + first < job->first) first = job->first - base;
     if (base + end > job->first + job->count) end = job->first + job->count - base;
     if (first >= end) return FASTPAIR_OK;
-    fp_chunk room;
-    fp_chunk_view view;
-    fp_held_warm *held = NULL;
-    worker w = {.search = job->search};
-    fastpair_status status = fp_column_pass_chunk(column, number, &room, &view, error);
-    if (!status) status = open_worker(&w, job->search, error);
-    w.piece.view = &view;
-    if (!status) status = decide(&w, 0, &w.decided, error);
-    /* Nulls are in the sections, which else need not be touched. */
-    if (!status && view.chunk->nulls) w.decided = FP_NULL;
-    if (!status && w.decided == FP_NULL) status = fp_column_hold_warm(column, &view, &held, error);
-    if (!status) status = search_rows(&w, job, first, end, error);
+    worker w;
+    fastpair_status status = open_worker(&w, job->search, error);
+    if (!status) status = search_chunk(&w, parts, number, (row_range){first, end}, error);
     close_worker(&w);
-    fp_column_drop_warm(column, held);
     return status;
 }
 
@@ -262,8 +298,8 @@ fastpair_status fp_search_run(fp_search_job *job, fastpair_error *error) {
     const fastpair_column *column = job->search->column;
     const fp_footer *totals = &column->totals;
     if (!job->count) return FASTPAIR_OK;
-    parts_job parts = {job, fp_column_find_chunk(column, job->first), 1};
     uint64_t last = fp_column_find_chunk(column, job->first + job->count - 1);
+    parts_job parts = {job, fp_column_find_chunk(column, job->first), last + 1, 1};
     uint64_t of_chunk = fp_column_work(totals->decoded_bytes, totals->rows) / totals->chunks;
     /* A cold chunk is unpacked as a whole, so threads do not share one. */
     if (!column->warm) parts.parts += of_chunk / PART_BYTES;

@@ -122,32 +122,34 @@ typedef struct guarded_work {
     fastpair_status (*task)(void *context, uint64_t i, fastpair_error *error);
     void *context;
     _Atomic uint64_t first_failed;
-    _Atomic int out_of_memory;
+    pthread_mutex_t lock;   /* guards what follows */
+    fastpair_status status; /* of the first that failed */
+    fastpair_error failure;
 } guarded_work;
 
 static void run_guarded(void *context, uint64_t i) {
     guarded_work *work = context;
     if (i > atomic_load_explicit(&work->first_failed, memory_order_relaxed)) return;
-    fastpair_status status = work->task(work->context, i, NULL);
+    fastpair_error failure;
+    fastpair_status status = work->task(work->context, i, &failure);
     if (status == FASTPAIR_OK) return;
-    if (status == FASTPAIR_ERROR_OUT_OF_MEMORY) atomic_store(&work->out_of_memory, 1);
-    uint64_t seen = atomic_load(&work->first_failed);
-    while (i < seen && !atomic_compare_exchange_weak(&work->first_failed, &seen, i)) {}
+    pthread_mutex_lock(&work->lock);
+    if (i < atomic_load_explicit(&work->first_failed, memory_order_relaxed)) {
+        atomic_store_explicit(&work->first_failed, i, memory_order_relaxed);
+        work->status = status;
+        work->failure = failure;
+    }
+    pthread_mutex_unlock(&work->lock);
 }
 
 fastpair_status fp_run_tasks(uint32_t threads, uint64_t count,
                              fastpair_status (*task)(void *context, uint64_t i,
                                                      fastpair_error *error),
                              void *context, fastpair_error *error) {
-    guarded_work work = {task, context, UINT64_MAX, 0};
+    guarded_work work = {.task = task, .context = context, .first_failed = UINT64_MAX};
+    if (pthread_mutex_init(&work.lock, NULL)) return fp_fail_memory(error, sizeof work.lock);
     fp_parallel(threads ? threads : 1, count, run_guarded, &work);
-    uint64_t failed = atomic_load(&work.first_failed);
-    if (failed == UINT64_MAX) return FASTPAIR_OK;
-    fastpair_status status = task(context, failed, error);
-    if (status) return status;
-    /* The task went well this time. Memory may have been short for a moment; but later tasks were
-     * left out, so the work is not done. */
-    if (atomic_load(&work.out_of_memory)) return fp_fail_memory(error, 0);
-    return fp_fail(error, FASTPAIR_ERROR_CORRUPT, FASTPAIR_NO_POSITION,
-                   "the compressed image was changed by others while it was read");
+    pthread_mutex_destroy(&work.lock);
+    if (work.status && error) *error = work.failure;
+    return work.status;
 }

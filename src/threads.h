@@ -56,10 +56,9 @@ void fp_pool_close(fp_pool *pool);
 void fp_parallel(uint32_t threads, uint64_t count, void (*task)(void *context, uint64_t i),
                  void *context);
 
-/* Runs task(context, i, NULL) for every i below `count` on `threads` threads (0: one) until one
- * fails. The failure returned is that of the smallest i that fails, whatever the threads did: the
- * caller's thread runs that task once more to fill `error`. So tasks must fail in the same way each
- * time and may be run twice. */
+/* Runs task(context, i, error) for every i below `count` on `threads` threads (0: one) until one
+ * fails. The failure returned is that of the smallest i that fails, whatever the threads did. A task
+ * that fails fills its error in. */
 fastpair_status fp_run_tasks(uint32_t threads, uint64_t count,
                              fastpair_status (*task)(void *context, uint64_t i,
                                                      fastpair_error *error),

@@ -1,7 +1,7 @@
 /* validate.c - reading and checking everything. In: an open column, or one chunk. Out: OK, or what
  * is wrong and where.
  *
- * Opening has checked footer and dictionaries. Here every chunk's header is checked, and every
+ * Opening has checked footer and dictionaries; those of a column with a source are checked first. Here every chunk's header is checked, and every
  * section is compared with its checksum and walked as docs/format.md describes it: each code, each
  * sidecar entry, each row.
  * Every byte of a chunk is looked at, gaps included, so that no changed bit goes unnoticed. Refuses
@@ -9,6 +9,7 @@
  * null rows with bytes. */
 #include "access.h"
 #include "cold.h"
+#include "column_source.h"
 
 #include "lengths.h"
 #include "pack.h"
@@ -180,7 +181,7 @@ fastpair_status fp_chunk_validate_rows(const fp_chunk_view *view, fastpair_error
 
 typedef struct chunk_range {
     const fastpair_column *column;
-    uint64_t first;
+    uint64_t first, end;
     _Atomic uint64_t nulls, codes;
 } chunk_range;
 
@@ -188,27 +189,29 @@ static fastpair_status check_chunk(void *context, uint64_t number, fastpair_erro
     chunk_range *range = context;
     fp_chunk room;
     fp_chunk_view view;
-    fastpair_status status =
-        fp_column_pass_chunk(range->column, range->first + number, &room, &view, error);
-    if (!status) status = fp_chunk_validate_block(&view, error);
-    if (status) return status;
+    fp_hold hold;
     fp_warm warm = {0};
-    if (view.chunk->cold) {
+    fp_wanted_chunk wanted = {range->first + number, range->end, &room};
+    fastpair_status status = fp_column_hold_raw(range->column, &wanted, &view, &hold, error);
+    if (!status) status = fp_chunk_validate_block(&view, error);
+    if (!status && view.chunk->cold) {
         status = fp_warm_open(&view, &range->column->settings.allocator, &warm, error);
         view = fp_warm_view(&warm, &view);
     }
     if (!status) status = fp_chunk_validate_rows(&view, error);
     if (!status) status = fp_column_check_rows(range->column, &view, error);
+    if (!status) {
+        atomic_fetch_add_explicit(&range->nulls, view.chunk->nulls, memory_order_relaxed);
+        atomic_fetch_add_explicit(&range->codes, view.chunk->codes, memory_order_relaxed);
+    }
     fp_warm_close(&warm, &range->column->settings.allocator);
-    if (status) return status;
-    atomic_fetch_add_explicit(&range->nulls, view.chunk->nulls, memory_order_relaxed);
-    atomic_fetch_add_explicit(&range->codes, view.chunk->codes, memory_order_relaxed);
-    return FASTPAIR_OK;
+    fp_column_drop(range->column, &hold);
+    return status;
 }
 
-static fastpair_status check_chunks(chunk_range *range, uint64_t end, fastpair_error *error) {
+static fastpair_status check_chunks(chunk_range *range, fastpair_error *error) {
     const fastpair_column *column = range->column;
-    uint64_t first = range->first;
+    uint64_t first = range->first, end = range->end;
     uint64_t work = fp_column_work(column->starts.byte[end] - column->starts.byte[first],
                                    column->starts.row[end] - column->starts.row[first]);
     return fp_run_tasks(fp_threads_for(column->settings.threads, work), end - first, check_chunk,
@@ -219,8 +222,9 @@ fastpair_status fastpair_column_validate(const fastpair_column *column, fastpair
     if (!column)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_validate: column must not be NULL");
-    chunk_range all = {.column = column};
-    fastpair_status status = check_chunks(&all, column->totals.chunks, error);
+    chunk_range all = {.column = column, .end = column->totals.chunks};
+    fastpair_status status = column->source ? fp_source_load_all(column, error) : FASTPAIR_OK;
+    if (!status) status = check_chunks(&all, error);
     if (!status) status = fp_column_check_totals(column, all.nulls, all.codes, error);
     if (!status) status = fp_column_check_parts(column, error);
     if (!status) __atomic_store_n(&column->parts->is_valid, 1, __ATOMIC_RELEASE);
@@ -234,6 +238,8 @@ fastpair_status fastpair_column_validate_rows(const fastpair_column *column, uin
                        "fastpair_column_validate_rows: column must not be NULL");
     fastpair_status status = fp_column_check_range(column, first, count, error);
     if (status || !count) return status;
-    chunk_range range = {.column = column, .first = fp_column_find_chunk(column, first)};
-    return check_chunks(&range, fp_column_find_chunk(column, first + count - 1) + 1, error);
+    chunk_range range = {.column = column,
+                         .first = fp_column_find_chunk(column, first),
+                         .end = fp_column_find_chunk(column, first + count - 1) + 1};
+    return check_chunks(&range, error);
 }

@@ -118,7 +118,8 @@ fastpair_status fp_column_check_rows(const fastpair_column *column, const fp_chu
         memcpy(said, bounds.entries + at, (size_t)size);
         fp_bounds_clear_zero(said);
         fp_bounds_write(&walk->bounds, bounds.width, found);
-        uint64_t where = (uint64_t)(bounds.entries - column->image) + at;
+        uint64_t where =
+            column->footer_position + (uint64_t)(bounds.entries - fp_column_footer(column)) + at;
         if (memcmp(said, found, (size_t)size) != 0)
             status = fp_fail(error, FASTPAIR_ERROR_CORRUPT, where,
                              "footer: the smallest or the largest row of chunk %" PRIu64

@@ -1,7 +1,10 @@
-/* warm_cache.c - warm chunks that are kept. In: views of cold chunks. Out: views of warm ones. The
+/* warm_cache.c - holding chunks. In: numbers of chunks. Out: views of them, warm if that is wanted. The
  * trick: a chunk is unpacked without the lock, so threads wait for nobody. Of two that unpack the same
- * chunk, one keeps it, and the other closes its own after use. Refuses what fp_warm_open refuses. */
+ * chunk, one keeps it, and the other closes its own after use. Refuses what fp_warm_open refuses, and
+ * sections from a source that do not match their checksums. */
 #include "warm_cache.h"
+
+#include "column_source.h"
 
 fastpair_status fp_warm_cache_open(fastpair_column *column, fastpair_error *error) {
     fp_warm_cache *cache = fp_allocate_zero(&column->settings.allocator, 1, sizeof *cache);
@@ -68,9 +71,41 @@ static fp_held_warm *keep(fp_warm_cache *cache, fp_held_warm *held) {
     return evicted;
 }
 
+/* ---------------------------------------------------------------- holding */
+
+static fastpair_status hold_fetched(const fastpair_column *column, const fp_wanted_chunk *wanted,
+                                    fp_chunk_view *view, fp_hold *hold, fastpair_error *error) {
+    fastpair_status status =
+        fp_source_hold(column, wanted->number, wanted->end, &hold->block, error);
+    if (status) return status;
+    /* Headers are kept even if there is room: they may be needed again when the block is gone. */
+    status = fp_column_chunk(column, wanted->number, view, error);
+    if (status)
+        fp_ranges_forget_all(&column->source->ranges);
+    else
+        view->block = fp_fetched_at(hold->block, view->chunk->position);
+    return status;
+}
+
+fastpair_status fp_column_hold_raw(const fastpair_column *column, const fp_wanted_chunk *wanted,
+                                   fp_chunk_view *view, fp_hold *hold, fastpair_error *error) {
+    *hold = (fp_hold){0};
+    if (column->source) return hold_fetched(column, wanted, view, hold, error);
+    return wanted->room ? fp_column_pass_chunk(column, wanted->number, wanted->room, view, error)
+                        : fp_column_chunk(column, wanted->number, view, error);
+}
+
+fastpair_status fp_column_hold_block(const fastpair_column *column, const fp_wanted_chunk *wanted,
+                                     fp_chunk_view *view, fp_hold *hold, fastpair_error *error) {
+    fastpair_status status = fp_column_hold_raw(column, wanted, view, hold, error);
+    if (status || !hold->block) return status;
+    status = fp_source_verify(column, view, hold->block, error);
+    if (status) fp_ranges_forget_all(&column->source->ranges);
+    return status;
+}
+
 fastpair_status fp_column_hold_warm(const fastpair_column *column, fp_chunk_view *view,
-                                    fp_held_warm **held, fastpair_error *error) {
-    *held = NULL;
+                                    fp_hold *hold, fastpair_error *error) {
     if (!view->chunk->cold) return FASTPAIR_OK;
     fp_held_warm *found = find(column->warm, view->number);
     if (!found) {
@@ -87,17 +122,35 @@ fastpair_status fp_column_hold_warm(const fastpair_column *column, fp_chunk_view
         fp_held_warm *evicted = keep(column->warm, found);
         if (evicted) close_held(column, evicted);
     }
-    *held = found;
+    hold->warm = found;
     *view = fp_warm_view(&found->warm, view);
     return FASTPAIR_OK;
 }
 
-void fp_column_drop_warm(const fastpair_column *column, fp_held_warm *held) {
-    if (!held) return;
-    pthread_mutex_lock(&column->warm->lock);
-    int closes = --held->users == 0 && !held->is_kept;
-    pthread_mutex_unlock(&column->warm->lock);
-    if (closes) close_held(column, held);
+fastpair_status fp_column_hold(const fastpair_column *column, const fp_wanted_chunk *wanted,
+                               fp_chunk_view *view, fp_hold *hold, fastpair_error *error) {
+    fastpair_status status;
+    const fp_chunk *kept = column->source ? fp_column_find_kept(column, wanted->number) : NULL;
+    if (kept && kept->cold && (hold->warm = find(column->warm, wanted->number))) {
+        hold->block = NULL; /* the cold block need not be there */
+        *view = fp_column_view(column, wanted->number, kept);
+        *view = fp_warm_view(&hold->warm->warm, view);
+        return FASTPAIR_OK;
+    }
+    status = fp_column_hold_block(column, wanted, view, hold, error);
+    return status ? status : fp_column_hold_warm(column, view, hold, error);
+}
+
+void fp_column_drop_held(const fastpair_column *column, fp_hold *hold) {
+    fp_held_warm *held = hold->warm;
+    if (held) {
+        pthread_mutex_lock(&column->warm->lock);
+        int closes = --held->users == 0 && !held->is_kept;
+        pthread_mutex_unlock(&column->warm->lock);
+        if (closes) close_held(column, held);
+    }
+    if (hold->block) fp_ranges_drop(&column->source->ranges, hold->block);
+    *hold = (fp_hold){0};
 }
 
 /* ---------------------------------------------------------------- the reader */

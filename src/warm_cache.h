@@ -1,6 +1,7 @@
-/* warm_cache.h - the warm chunks of an open column that were used last. Unpacking a cold chunk takes
- * some milliseconds, so single rows and short ranges, which tend to come from the same chunks, find
- * them here. */
+/* warm_cache.h - holding chunks of an open column: their blocks are in memory and warm until they are
+ * dropped. The warm chunks of cold ones that were used last are kept. Unpacking a cold chunk takes some
+ * milliseconds, so single rows and short ranges, which tend to come from the same chunks, find them
+ * here. */
 #ifndef FP_WARM_CACHE_H
 #define FP_WARM_CACHE_H
 
@@ -26,14 +27,43 @@ typedef struct fp_warm_cache {
     fp_frame_reader reader; /* that nobody uses; may be empty */
 } fp_warm_cache;
 
-/* Turns a view of a cold chunk into one of the warm chunk, which *held holds until it is dropped. A
- * view of a warm chunk stays as it is, and *held is NULL. Threads may call this at once. Statuses:
- * CORRUPT, UNSUPPORTED, OUT_OF_MEMORY. */
-fastpair_status fp_column_hold_warm(const fastpair_column *column, fp_chunk_view *view,
-                                    fp_held_warm **held, fastpair_error *error);
+/* A chunk that is wanted. */
+typedef struct fp_wanted_chunk {
+    uint64_t number;
+    uint64_t end;   /* the caller asks for chunks up to this one next, if it is above number */
+    fp_chunk *room; /* for its header, if nobody has kept that; NULL: it is kept with the column */
+} fp_wanted_chunk;
 
-/* Drops what was held; NULL is allowed. Views of it end. */
-void fp_column_drop_warm(const fastpair_column *column, fp_held_warm *held);
+/* What a caller holds of a chunk; all zero: nothing. */
+typedef struct fp_hold {
+    fp_held_warm *warm;       /* of a cold chunk */
+    struct fp_fetched *block; /* of a column that has a source */
+} fp_hold;
+
+/* A view of a chunk as it is in the file, cold or warm, with its block. Sections are not compared with
+ * their checksums. *hold holds the block until it is dropped, after a failure as well. Threads may call
+ * this at once. Statuses: CORRUPT, UNSUPPORTED, OUT_OF_MEMORY, IO. */
+fastpair_status fp_column_hold_raw(const fastpair_column *column, const fp_wanted_chunk *wanted,
+                                   fp_chunk_view *view, fp_hold *hold, fastpair_error *error);
+
+/* The same, but sections that a source gave are compared with their checksums. */
+fastpair_status fp_column_hold_block(const fastpair_column *column, const fp_wanted_chunk *wanted,
+                                     fp_chunk_view *view, fp_hold *hold, fastpair_error *error);
+
+/* Turns a view that is held into one of the warm chunk, which is held, too. A view of a warm chunk stays
+ * as it is. */
+fastpair_status fp_column_hold_warm(const fastpair_column *column, fp_chunk_view *view,
+                                    fp_hold *hold, fastpair_error *error);
+
+/* A view of a chunk that is warm, or was unpacked. */
+fastpair_status fp_column_hold(const fastpair_column *column, const fp_wanted_chunk *wanted,
+                               fp_chunk_view *view, fp_hold *hold, fastpair_error *error);
+
+/* Drops what is held. Views of it end. */
+void fp_column_drop_held(const fastpair_column *column, fp_hold *hold);
+static inline void fp_column_drop(const fastpair_column *column, fp_hold *hold) {
+    if (hold->warm || hold->block) fp_column_drop_held(column, hold);
+}
 
 /* Takes the reader that the column keeps; what comes back is empty if another thread has it. Whoever
  * takes gives back, and the column closes what it has no place for. */

@@ -6,6 +6,7 @@
 
 #include "options.h"
 #include "threads.h"
+#include "warm_cache.h"
 
 #include <string.h>
 
@@ -111,12 +112,24 @@ static fp_job_chunk describe(const fastpair_column *column, const fp_chunk_view 
 }
 
 /* Opens the warm chunks of cold ones, which stay with the job: cold ones are of no use to a device.
- * Chunks of all columns at once, so that small columns keep threads busy, too. */
+ * Copies of chunks from a source stay with it, too. Chunks of all columns at once, so that small columns
+ * keep threads busy, too. */
 typedef struct warming {
     fastpair_gpu_job *job;
     const fastpair_column *const *columns;
     uint64_t *first_chunk; /* of each column in the job */
 } warming;
+
+/* A copy of a warm chunk, to last as long as the job. */
+static fastpair_status copy_chunk(const fp_chunk_view *view, const fastpair_allocator *allocator,
+                                  fp_warm *copy, fastpair_error *error) {
+    uint64_t size = view->chunk->block_bytes;
+    uint8_t *block = fp_allocate(allocator, size, 1);
+    if (!block) return fp_fail_memory(error, size);
+    memcpy(block, view->block, (size_t)size);
+    *copy = (fp_warm){*view->chunk, block};
+    return FASTPAIR_OK;
+}
 
 static fastpair_status warm_chunk(void *context, uint64_t i, fastpair_error *error) {
     const warming *of = context;
@@ -129,11 +142,18 @@ static fastpair_status warm_chunk(void *context, uint64_t i, fastpair_error *err
         else
             high = middle;
     }
+    const fastpair_column *column = of->columns[low];
+    const fastpair_allocator *allocator = &of->job->gpu->allocator;
+    fp_wanted_chunk wanted = {i - of->first_chunk[low], column->totals.chunks, NULL};
     fp_chunk_view view;
-    fastpair_status status =
-        fp_column_chunk(of->columns[low], i - of->first_chunk[low], &view, error);
-    if (status || !view.chunk->cold || warm->block) return status;
-    return fp_warm_open(&view, &of->job->gpu->allocator, warm, error);
+    fp_hold hold;
+    fastpair_status status = fp_column_hold_block(column, &wanted, &view, &hold, error);
+    if (!status && view.chunk->cold)
+        status = fp_warm_open(&view, allocator, warm, error);
+    else if (!status && column->source)
+        status = copy_chunk(&view, allocator, warm, error);
+    fp_column_drop(column, &hold);
+    return status;
 }
 
 static fastpair_status warm_columns(fastpair_gpu_job *job, const fastpair_column *const *columns,
@@ -141,9 +161,9 @@ static fastpair_status warm_columns(fastpair_gpu_job *job, const fastpair_column
     const fastpair_allocator *allocator = &job->gpu->allocator;
     uint32_t threads = 0;
     for (uint64_t c = 0; c < job->column_count; c++)
-        if (columns[c]->warm && columns[c]->settings.threads > threads)
+        if ((columns[c]->warm || columns[c]->source) && columns[c]->settings.threads > threads)
             threads = columns[c]->settings.threads;
-    if (!threads) return FASTPAIR_OK; /* no chunk can be cold */
+    if (!threads) return FASTPAIR_OK; /* all chunks are warm in their images */
     warming of = {job, columns, fp_allocate(allocator, job->column_count, sizeof *of.first_chunk)};
     job->warmed = fp_allocate_zero(allocator, job->chunk_count, sizeof *job->warmed);
     fastpair_status status = FASTPAIR_OK;
@@ -191,7 +211,7 @@ static fastpair_status collect_column(fastpair_gpu_job *job, const fastpair_colu
         nulls += view.chunk->nulls;
         codes += view.chunk->codes;
         int is_cold = view.chunk->cold;
-        if (is_cold) view = fp_warm_view(&job->warmed[at->next], &view);
+        if (is_cold || column->source) view = fp_warm_view(&job->warmed[at->next], &view);
         job->chunks[at->next] = describe(column, &view, is_cold ? 0 : image);
         job->chunks[at->next].column = (uint32_t)number;
         job->sources[at->next] = source_of(view.chunk, view.block, job->outputs);

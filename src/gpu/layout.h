@@ -72,7 +72,7 @@ struct fastpair_gpu_job {
     fp_job_source *sources;
     fp_job_chunk *chunks;
     uint64_t chunk_count;
-    /* Of each chunk; nothing in it if the chunk is warm in its image. NULL if no chunk can be cold. */
+    /* Of each chunk; nothing in it if the chunk is warm in its image. NULL if all are for sure. */
     fp_warm *warmed;
     fp_job_dict *dicts;
     uint64_t dict_count;

@@ -1,6 +1,7 @@
 /* test_job_upload.c - bringing a job to the device: what is copied, in how many copies, where to,
  * and what is refused. Device memory is the host's, so that a test can look at it. */
 #include "host_job.h"
+#include "ranged.h"
 
 static counting memory;
 static fastpair_gpu *gpu;
@@ -243,6 +244,37 @@ static void test_later_version(uint64_t *random) {
     close_columns(&c);
 }
 
+/* A column that is read in ranges: its job is that of the image in memory. */
+static void test_source(uint64_t *random) {
+    const chunk_recipe recipes[] = {{4000, 900, 0, 256}, {0, 900, 0, 0}, {7000, 900, 3, 256}};
+    static const fp_source_sizes sizes = {100, 64, 5000};
+    columns c = {0};
+    add_chunks(&c, &twelve_bits, recipes, 3, random);
+    ranged from;
+    ranged_start(&from, c.image[0].data, c.image[0].size);
+    fastpair_range_source source = ranged_source(&from, 2);
+    fastpair_column *column = NULL;
+    CHECK_EQ(fp_column_open_sized(&source, &sizes, NULL, &column, NULL), FASTPAIR_OK);
+    c.of[c.count] = column, c.image[c.count++] = (forge_bytes){0};
+    fastpair_gpu_job *job = open_for(&c, 3);
+    CHECK_EQ(from.twice, 0);
+    CHECK_EQ(job->chunk_count, 6);
+    uint64_t at = device_block(job->sizes.all);
+    copied(job, at, NULL, NULL);
+    check_contents(job);
+    for (uint64_t i = 0; i < 3; i++) {
+        const fp_shape_chunk *host = &job->sources[i].host, *other = &job->sources[i + 3].host;
+        CHECK(host->block != other->block);
+        CHECK(!memcmp(host->block, other->block, host->chunk->block_bytes));
+        CHECK(!memcmp(host->chunk, other->chunk, sizeof *host->chunk));
+        CHECK_EQ(job->chunks[i].dict, job->chunks[i + 3].dict);
+    }
+    fastpair_gpu_job_close(job);
+    drop_block(at);
+    close_columns(&c);
+    ranged_end(&from);
+}
+
 int main(void) {
     uint64_t random = 29;
     counting_start(&memory);
@@ -254,6 +286,7 @@ int main(void) {
     test_refusals(&random);
     test_failure(&random);
     test_later_version(&random);
+    test_source(&random);
     fastpair_gpu_close(gpu);
     CHECK_EQ(memory.live, 0);
     return check_done();

@@ -108,6 +108,37 @@ static inline int probe_reader(const uint8_t *image, uint64_t size, const shape 
     return status == FASTPAIR_OK && same;
 }
 
+/* The same image from a source of ranges: opening and validating say the same, and nothing that is tried
+ * without validating does harm. `expected` is what was said of the image in memory. */
+static inline void probe_ranged(const uint8_t *image, uint64_t size,
+                                const fastpair_open_options *options,
+                                const fastpair_error *expected, uint64_t *random) {
+    ranged from;
+    ranged_start(&from, image, size);
+    fastpair_range_source source = ranged_source(&from, 1 + (uint32_t)(check_random(random) % 3));
+    for (int first = 0; first < 2; first++) { /* validated at once, or after other calls */
+        fp_source_sizes sizes = ranged_sizes(image, size, check_random(random));
+        fastpair_error error = {.status = FASTPAIR_OK};
+        fastpair_column *column = NULL;
+        fastpair_status status = fp_column_open_sized(&source, &sizes, options, &column, &error);
+        if (status == FASTPAIR_OK) {
+            fastpair_column_totals totals = {.struct_size = sizeof totals};
+            CHECK_EQ(fastpair_column_get_totals(column, &totals, NULL), FASTPAIR_OK);
+            if (!first) probe_decode(column, size, totals.rows, random);
+            status = validate_with(1, column, &error);
+        }
+        CHECK_EQ(status, expected->status);
+        if (status) CHECK_EQ(error.position, expected->position);
+        if (status) CHECK(!strcmp(error.message, expected->message));
+        if (status && strcmp(error.message, expected->message))
+            fprintf(stderr, "  ^ from a source: %s\n    in memory: %s\n", error.message,
+                    expected->message);
+        fastpair_column_close(column);
+    }
+    CHECK(!from.was_outside);
+    ranged_end(&from);
+}
+
 /* `s` is what the rows are if the image is accepted; NULL only with PROBE_REFUSE. `random` chooses
  * what is tried. */
 static inline void probe(const char *what, const uint8_t *image, uint64_t size, const shape *s,
@@ -146,7 +177,9 @@ static inline void probe(const char *what, const uint8_t *image, uint64_t size, 
         fastpair_column_close(column);
     } else
         CHECK(column == NULL);
+    if (accepted) error = (fastpair_error){.status = FASTPAIR_OK};
     if (!accepted) probe_error(status, &error, size);
+    probe_ranged(copy.data, size, &options, &error, random);
     int read = probe_reader(copy.data, size, s, &hooks);
     if (truth == PROBE_ACCEPT) CHECK(accepted && read);
     if (truth == PROBE_REFUSE) CHECK(!accepted);

@@ -2,8 +2,8 @@
  *
  * In: an image and the shape it was made from. Checks fail unless all decoders give the rows of the
  * shape, byte for byte, in buffers of exactly the size they ask for: the oracle, the whole decode
- * at every CPU level, row ranges, single rows, listed rows and the streaming reader. Validation and
- * the column's info must agree with the oracle. */
+ * at every CPU level, row ranges, single rows, listed rows, the same from a source of ranges, and the
+ * streaming reader. Validation and the column's info must agree with the oracle. */
 #ifndef FP_TESTS_VERIFY_H
 #define FP_TESTS_VERIFY_H
 
@@ -12,6 +12,7 @@
 #include "fastpair.h"
 #include "guard.h"
 #include "oracle.h"
+#include "ranged.h"
 #include "shapes.h"
 
 #define VERIFY_LEVELS 5
@@ -293,6 +294,23 @@ static inline void verify_column(const fastpair_column *column, const shape *s,
     }
 }
 
+/* The same image, read in small ranges. */
+static inline void verify_ranged(const uint8_t *image, uint64_t size, const shape *s,
+                                 const oracle_column *oracle, verify_effort *effort) {
+    fastpair_error error;
+    fastpair_column *column = NULL;
+    fp_source_sizes sizes = ranged_sizes(image, size, verify_below(effort, UINT64_MAX));
+    ranged from;
+    ranged_start(&from, image, size);
+    fastpair_range_source source = ranged_source(&from, (uint32_t)verify_below(effort, 6));
+    if (verify_ok(fp_column_open_sized(&source, &sizes, NULL, &column, &error), &error, "ranges")) {
+        verify_column(column, s, effort);
+        verify_info(column, oracle, size);
+        fastpair_column_close(column);
+    }
+    ranged_end(&from);
+}
+
 static inline void verify_image(const uint8_t *image, uint64_t size, const shape *s,
                                 verify_effort *effort) {
     unsigned long long before = check_failed;
@@ -311,6 +329,7 @@ static inline void verify_image(const uint8_t *image, uint64_t size, const shape
         verify_column(column, s, effort);
         fastpair_column_close(column);
     }
+    verify_ranged(copy.data, size, s, &oracle, effort);
     static const uint64_t most[] = {0, 1, 7, 4096, 100000};
     uint64_t piece = most[verify_below(effort, 5)];
     if (piece && size / piece > 200000) piece = 4096;

@@ -77,7 +77,10 @@ int fpy_arrow_options(ColumnObject *self, fastpair_column *column, PyObject *req
     uint64_t bytes = totals.decoded_bytes;
     /* The size of a range may take the unpacking of cold chunks: asked only where it matters. */
     if (status == FASTPAIR_OK && bytes > INT32_MAX && self->count != totals.rows) {
-        status = fastpair_column_rows_size(column, self->first, self->count, &bytes, &error);
+        uint64_t first = self->first, count = self->count;
+        Py_BEGIN_ALLOW_THREADS
+            status = fastpair_column_rows_size(column, first, count, &bytes, &error);
+        Py_END_ALLOW_THREADS
     }
     if (status != FASTPAIR_OK) {
         fpy_raise(&error);
@@ -161,10 +164,15 @@ PyObject *fpy_column_arrow_stream(PyObject *object, PyObject *arguments, PyObjec
     if (!column) return NULL;
     fastpair_error error;
     struct ArrowArrayStream stream;
-    fastpair_status status =
-        fastpair_column_export_stream(column, self->first, self->count, &options, &stream, &error);
-    fastpair_column_close(column);
-    return status == FASTPAIR_OK ? fpy_stream_capsule(&stream) : fpy_raise(&error);
+    fastpair_status status;
+    uint64_t first = self->first, count = self->count;
+    Py_BEGIN_ALLOW_THREADS
+        status = fastpair_column_export_stream(column, first, count, &options, &stream, &error);
+        fastpair_column_close(column);
+    Py_END_ALLOW_THREADS
+    if (status != FASTPAIR_OK) return fpy_raise(&error);
+    if (self->has_reader && fpy_source_guard(&stream) != 0) return NULL;
+    return fpy_stream_capsule(&stream);
 }
 
 /* ---------------------------------------------------------------- arrays of our own */

@@ -46,6 +46,9 @@ typedef struct ColumnObject {
     fastpair_type type;
     /* What the package needs to open it again in another process; slices share it. May be NULL. */
     PyObject *source;
+    /* 1 if bytes come from a Python function: then even a row may take long, and threads of the library
+     * call Python. */
+    int has_reader;
 } ColumnObject;
 
 extern PyObject *fpy_column_type;
@@ -54,11 +57,27 @@ extern PyObject *fpy_column_type;
  * caller closes it. NULL with an exception if `self` is closed already. */
 fastpair_column *fpy_column_hold(ColumnObject *self);
 
+/* A new object of `type` for a whole column, whose reference it takes over, also if it fails. */
+PyObject *fpy_column_wrap(PyTypeObject *type, fastpair_column *column);
+
 /* A row's bytes as str or bytes, whatever the column is. NULL with an exception: a row of a text that
  * is not UTF-8. */
 PyObject *fpy_row(fastpair_type type, uint64_t row, const uint8_t *bytes, uint64_t size);
 
 int fpy_add_column(PyObject *module);
+
+/* ---------------------------------------------------------------- source.c */
+
+/* _open_source(source, size, requests, threads): a column whose bytes source(offset, size) gives. */
+PyObject *fpy_column_open_source(PyObject *type, PyObject *arguments);
+
+/* Raises what the function of a source raised, if a read failed for that, or an interrupt that came
+ * meanwhile, and returns 1; else 0. */
+int fpy_source_raise(const fastpair_error *error);
+
+/* Makes a stream over such columns give the interpreter away when a consumer calls it. 0, or -1 with an
+ * exception and the stream released. */
+int fpy_source_guard(struct ArrowArrayStream *stream);
 
 /* column_methods.c */
 extern PyMethodDef fpy_column_methods[];

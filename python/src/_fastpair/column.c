@@ -51,6 +51,10 @@ static PyObject *wrap(PyTypeObject *type, fastpair_column *column, uint64_t firs
     return (PyObject *)self;
 }
 
+PyObject *fpy_column_wrap(PyTypeObject *type, fastpair_column *column) {
+    return wrap(type, column, 0, UINT64_MAX);
+}
+
 /* The reason of a failed open as Python knows it: the library tells it in words alone. */
 static PyObject *raise_open(PyObject *path, const char *name, const fastpair_error *error) {
     struct stat about;
@@ -156,15 +160,30 @@ PyObject *fpy_row(fastpair_type type, uint64_t row, const uint8_t *bytes, uint64
     return result;
 }
 
-static PyObject *long_row(fastpair_column *column, fastpair_type type, uint64_t row,
-                          uint64_t size) {
+/* One row; fills *size in. Nothing gives the interpreter away for it, as a row takes less time than
+ * that, unless its bytes have to be read by Python. */
+static fastpair_status decode_row(ColumnObject *self, uint64_t row, uint8_t *bytes, uint64_t *size,
+                                  int *is_null, fastpair_error *error) {
+    uint64_t capacity = *size;
+    if (!self->has_reader) {
+        return fastpair_column_decode_row(self->column, row, bytes, capacity, size, is_null, error);
+    }
+    fastpair_column *column = fastpair_column_retain(self->column);
+    fastpair_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status = fastpair_column_decode_row(column, row, bytes, capacity, size, is_null, error);
+        fastpair_column_close(column);
+    Py_END_ALLOW_THREADS
+    return status;
+}
+
+static PyObject *long_row(ColumnObject *self, uint64_t row, uint64_t size) {
     fastpair_error error;
     uint8_t *bytes = malloc(size);
     if (!bytes) return PyErr_NoMemory();
-    PyObject *result =
-        fastpair_column_decode_row(column, row, bytes, size, &size, NULL, &error) == FASTPAIR_OK
-            ? fpy_row(type, row, bytes, size)
-            : fpy_raise(&error);
+    PyObject *result = decode_row(self, row, bytes, &size, NULL, &error) == FASTPAIR_OK
+                           ? fpy_row(self->type, row, bytes, size)
+                           : fpy_raise(&error);
     free(bytes);
     return result;
 }
@@ -175,19 +194,17 @@ static PyObject *column_item(PyObject *object, Py_ssize_t index) {
         PyErr_SetString(PyExc_IndexError, "no such row");
         return NULL;
     }
-    /* Nothing gives the interpreter away here: a row takes less time than that. */
     if (!self->column) {
         PyErr_SetString(PyExc_ValueError, "this column is closed");
         return NULL;
     }
     uint8_t bytes[512];
-    uint64_t row = self->first + (uint64_t)index, size;
+    uint64_t row = self->first + (uint64_t)index, size = sizeof bytes;
     int is_null;
     fastpair_error error;
-    fastpair_status status =
-        fastpair_column_decode_row(self->column, row, bytes, sizeof bytes, &size, &is_null, &error);
-    if (status == FASTPAIR_ERROR_BUFFER_TOO_SMALL) {
-        return long_row(self->column, self->type, row, size);
+    fastpair_status status = decode_row(self, row, bytes, &size, &is_null, &error);
+    if (status == FASTPAIR_ERROR_BUFFER_TOO_SMALL && self->column) {
+        return long_row(self, row, size);
     }
     if (status != FASTPAIR_OK) return fpy_raise(&error);
     if (is_null) Py_RETURN_NONE;
@@ -210,6 +227,7 @@ static PyObject *slice(ColumnObject *self, PyObject *key) {
     PyObject *view =
         wrap(Py_TYPE((PyObject *)self), column, self->first + (uint64_t)start, (uint64_t)count);
     if (view) ((ColumnObject *)view)->source = Py_XNewRef(self->source);
+    if (view) ((ColumnObject *)view)->has_reader = self->has_reader;
     return view;
 }
 
@@ -268,6 +286,7 @@ static PyGetSetDef attributes[] = {
 static PyMethodDef openers[] = {
     {"_open_file", column_open_file, METH_VARARGS | METH_CLASS, NULL},
     {"_open_buffer", column_open_buffer, METH_VARARGS | METH_CLASS, NULL},
+    {"_open_source", fpy_column_open_source, METH_VARARGS | METH_CLASS, NULL},
     {"close", column_close, METH_NOARGS,
      "Lets go of the file. Slices, arrays and streams made before go on working."},
     {0}};

@@ -48,7 +48,9 @@ PyObject *fpy_raise(const fastpair_error *error) {
     case FASTPAIR_ERROR_OUT_OF_MEMORY:
         PyErr_SetString(PyExc_MemoryError, error->message);
         return NULL;
-    case FASTPAIR_ERROR_IO: PyErr_SetString(PyExc_OSError, error->message); return NULL;
+    case FASTPAIR_ERROR_IO:
+        if (!fpy_source_raise(error)) PyErr_SetString(PyExc_OSError, error->message);
+        return NULL;
     case FASTPAIR_ERROR_CANCELLED: PyErr_SetNone(PyExc_KeyboardInterrupt); return NULL;
     default: return fpy_raise_fault(error->status, error->position, error->message);
     }

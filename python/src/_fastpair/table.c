@@ -21,6 +21,8 @@ typedef struct Table {
     int64_t count;
     fastpair_error error;
     int failed;
+    /* Of any member. */
+    int has_reader;
     Member members[];
 } Table;
 
@@ -172,6 +174,7 @@ static int add_member(Table *table, PyObject *item, uint64_t *most) {
     member->column = fpy_column_hold(self);
     if (!member->column) return -1;
     table->count++;
+    table->has_reader |= self->has_reader;
     member->name = strdup(name);
     member->first = self->first;
     if (!member->name) {
@@ -221,6 +224,7 @@ PyObject *fpy_table_stream(PyObject *module, PyObject *arguments) {
     if (!table) return NULL;
     struct ArrowArrayStream stream = {stream_schema, stream_next, stream_error, stream_release,
                                       table};
+    if (table->has_reader && fpy_source_guard(&stream) != 0) return NULL;
     return fpy_stream_capsule(&stream);
 }
 

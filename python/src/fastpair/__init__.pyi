@@ -14,6 +14,10 @@ class _ArrowStream(Protocol):
 class _ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 
+class _Remote(Protocol):
+    fs: Any
+    path: str
+
 class _Readable(Protocol):
     def read(self) -> bytes: ...
 
@@ -136,7 +140,8 @@ class Comparison:
     def __getitem__(self, codec: str) -> dict[str, Any]: ...
     def plot(self) -> _Picture: ...
 
-def open(source: _Path | bytes | bytearray | memoryview | _Readable | Any, *, threads: int | None = None) -> Column: ...
+def open(source: _Path | bytes | bytearray | memoryview | _Readable | _Remote | Any, *, threads: int | None = None,
+         retries: int = 3, timeout: float = 60.0, storage_options: dict[str, Any] | None = None) -> Column: ...
 def write(target: _Path | bytes | _Writable, data: _Rows, *, codec: str = "auto", level: int = 0,
           goal: _Goal = "balanced", threads: int | None = None, chunk_bytes: int = 0, cold: bool = False,
           name: str | None = None, type: _Type = "auto", metadata: dict[str, str | bytes] | None = None,

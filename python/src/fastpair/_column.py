@@ -5,7 +5,7 @@ import mmap
 import os
 from collections import namedtuple
 
-from . import _fastpair, _show, _threads
+from . import _fastpair, _remote, _show, _threads
 from ._search import IS_NULL, predicate
 
 Chunk = namedtuple("Chunk", "first_row rows decoded_bytes file_offset file_bytes")
@@ -242,6 +242,8 @@ class Column(_fastpair.Column):
         kind, source, threads = self._source
         if kind == "image":
             source = bytes(source)
+        elif isinstance(source, _remote.FileRanges):
+            kind, source = "image", source(0, source.size)
         return _restore, (kind, source, threads, self.first, len(self))
 
     def __repr__(self):
@@ -254,8 +256,7 @@ class Column(_fastpair.Column):
 
 
 def _restore(kind, source, threads, first, count):
-    column = (Column._open_file if kind == "file" else Column._open_buffer)(source, threads)
-    column._source = kind, source, threads
+    column = _OPENERS[kind](source, threads)
     return column if first == 0 and count == len(column) else column[first:first + count]
 
 
@@ -282,39 +283,79 @@ def _numbers(rows, count):
         raise IndexError("no such row") from None
 
 
-def open(source, *, threads=None):
+def open(source, *, threads=None, retries=3, timeout=60.0, storage_options=None):
     """Opens a column.
 
     source   a path; or bytes, a memoryview, an mmap or any other buffer that holds a whole .fpc file;
-             or a file object that is open for reading bytes. Files are mapped, not read. A buffer that
-             could be written to is copied, unless it is an mmap.
+             or a file object that is open for reading bytes; or what fsspec knows: a URL such as
+             "s3://bucket/urls.fpc" or "https://...", or a file of one of its file systems. Files are
+             mapped, not read. A buffer that could be written to is copied, unless it is an mmap.
     threads  that decoding may use; None: one per CPU. Results do not depend on it.
+
+    Of a remote file, and of a file object that can seek, only what is needed is read, when it is needed:
+    opening takes two requests, a row the chunk that it is in. A file object must stay open. For URLs and
+    files of fsspec:
+
+    retries          how often a read that failed is tried again
+    timeout          seconds that a read may take with all its tries
+    storage_options  a dict for fsspec's file system
 
     Nothing is decoded, and only headers are checked: see Column.validate().
     """
     number = _threads.count(threads)
+    if isinstance(source, str) and _remote.is_url(source):
+        source = _remote.open_url(source, storage_options or {}, retries, timeout)
+    elif hasattr(source, "fs") and hasattr(source, "path"):
+        source = _remote.open_file(source, retries, timeout)
+    if isinstance(source, _remote.FileSystemRanges):
+        return _open_ranges(source, number)
     if isinstance(source, (str, os.PathLike)):
-        path = os.path.abspath(os.fspath(source))
-        column = Column._open_file(path, number)
-        column._source = "file", path, number
-        return column
+        return _open_path(os.path.abspath(os.fspath(source)), number)
     if hasattr(source, "read") and not isinstance(source, mmap.mmap):
         source = _image_of_file(source)
+        if isinstance(source, _remote.FileRanges):
+            return _open_ranges(source, number)
     image = memoryview(source)
     if not image.c_contiguous or (not image.readonly and not isinstance(source, mmap.mmap)):
-        image = source = image.tobytes()
-    column = Column._open_buffer(image, number)
-    column._source = "image", source, number
+        source = image.tobytes()
+    return _open_image(source, number)
+
+
+def _open_path(path, threads):
+    column = Column._open_file(path, threads)
+    column._source = "file", path, threads
     return column
 
 
+def _open_image(image, threads):
+    column = Column._open_buffer(image, threads)
+    column._source = "image", image, threads
+    return column
+
+
+def _open_ranges(ranges, threads):
+    try:
+        column = Column._open_source(ranges, ranges.size, ranges.requests, threads)
+    except _fastpair.Error as error:
+        error.add_note(f"while opening {ranges.name}")
+        raise
+    column._source = "ranges", ranges, threads
+    return column
+
+
+_OPENERS = {"file": _open_path, "image": _open_image, "ranges": _open_ranges}
+
+
 def _image_of_file(file):
-    """A file object's bytes from where it stands: mapped if it is a whole file, else read."""
+    """A file object's bytes from where it stands: mapped if it is a whole file, ranges of it if it can
+    seek, else read."""
     try:
         if file.tell() == 0:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError, AttributeError):
         pass
+    if getattr(file, "seekable", bool)():
+        return _remote.FileRanges(file)
     image = file.read()
     if not isinstance(image, builtins.bytes):
         raise TypeError("the file must be open for reading bytes")
