@@ -2,12 +2,13 @@
  *
  * usage: fastpair-gpu-search [--bytes=1G] [--launches=30] [--dict=FILE] FILE.fpc TEST...
  *
- * A TEST is a pattern that rows contain, or one of prefix:P, suffix:P, equals:P, like:P. The rows of
+ * A TEST is a pattern that rows contain, or one of prefix:P, suffix:P, equals:P, like:P; or select:N,
+ * which selects N % of the rows at random, or take:N, which takes them in any order. With bytes: before
+ * it, a test of patterns is made byte by byte. The rows of
  * the file are repeated to --bytes and compressed with the dictionary, by default one trained as the
  * library does. Printed, one JSON object per line: the time to decode, what is derived once per upload,
  * and for each test the least time of a run and whether every row is as the CPU says. */
-#include "fastpair_gpu_search.h"
-#include "harness.h"
+#include "gpu_select.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -172,14 +173,16 @@ static void run(void *context) {
 static void measure(subject *s, const char *test) {
     fastpair_error error;
     fastpair_pattern pattern;
-    fastpair_predicate predicate = predicate_of(test, &pattern);
+    int by_bytes = !strncmp(test, "bytes:", 6);
+    fastpair_predicate predicate = predicate_of(test + (by_bytes ? 6 : 0), &pattern);
+    fastpair_gpu_search_options options = {.struct_size = sizeof options, .memory_limit = by_bytes};
     fastpair_search *search = NULL;
     uint64_t size = (s->rows + 31) / 32 * 4;
     fastpair_matches wanted = {.struct_size = sizeof wanted, .bitmap = bench_memory(size + 1)};
     memset(wanted.bitmap, 0, size);
     must(fastpair_search_open(s->column, &predicate, NULL, &search, &error), &error);
     must(fastpair_search_run(search, 0, s->rows, &wanted, &error), &error);
-    must(fastpair_gpu_search_open(s->row_starts, search, NULL, &s->search, &error), &error);
+    must(fastpair_gpu_search_open(s->row_starts, search, &options, &s->search, &error), &error);
     fastpair_gpu_search_info info = {.struct_size = sizeof info};
     must(fastpair_gpu_search_get_info(s->search, &info, &error), &error);
     fastpair_gpu_block tables = device_block(&s->device, info.device_bytes);
@@ -226,7 +229,16 @@ int main(int argc, char **argv) {
     if (!bench_device_open(&s.device, &error)) bench_die("%s", error.message);
     make_column(&s, argv[at], dictionary, bytes);
     upload(&s);
-    for (int i = at + 1; i < argc; i++) measure(&s, argv[i]);
+    select_subject selecting = {&s.device,    s.path,         s.column,  s.job,
+                                s.row_starts, s.output.bytes, s.launches};
+    for (int i = at + 1; i < argc; i++) {
+        if (!strncmp(argv[i], "select:", 7))
+            bench_select(&selecting, atof(argv[i] + 7), false);
+        else if (!strncmp(argv[i], "take:", 5))
+            bench_select(&selecting, atof(argv[i] + 5), true);
+        else
+            measure(&s, argv[i]);
+    }
     fastpair_gpu_rows_close(s.row_starts);
     fastpair_gpu_job_close(s.job);
     fastpair_column_close(s.column);

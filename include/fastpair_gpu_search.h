@@ -81,7 +81,8 @@ typedef struct fastpair_gpu_search_options {
     /* sizeof(fastpair_gpu_search_options) */
     size_t struct_size;
     /* Bytes of device memory that the tables of one leaf may take; 0: 64 MiB. A leaf that needs more
-     * is LIMIT. */
+     * is searched byte by byte, with tables that do not depend on the dictionary and may be larger
+     * than this; get_info says so. */
     uint64_t memory_limit;
     /* 1: walk every row from its start and pass over nothing. For measurements and tests. */
     int walk_rows;
@@ -90,9 +91,8 @@ typedef struct fastpair_gpu_search_options {
 /* Makes tables of a predicate for the dictionaries of `rows`, which must outlive *search. The job's
  * columns must still be open; `search` may be closed when the call returns. No device is touched.
  * `options` NULL: all defaults. *gpu_search is closed with fastpair_gpu_search_close.
- * INVALID_ARGUMENT: a NULL, or a search of a column with another number of rows. LIMIT: a leaf whose
- * automaton has more than 16,383 states or whose tables are larger than the limit; a predicate of more
- * than 256 nodes or one that nests too deeply. OUT_OF_MEMORY. */
+ * INVALID_ARGUMENT: a NULL, or a search of a column with another number of rows. LIMIT: a
+ * predicate of more than 256 nodes or one that nests too deeply. OUT_OF_MEMORY. */
 FASTPAIR_API fastpair_status fastpair_gpu_search_open(fastpair_gpu_rows *rows,
                                                       const fastpair_search *search,
                                                       const fastpair_gpu_search_options *options,
@@ -112,6 +112,9 @@ typedef struct fastpair_gpu_search_info {
     /* Leaves that have patterns; those of them that are walked from the start of every row, because a
      * match depends on how the row begins. */
     uint32_t leaves, leaves_by_rows;
+    /* Leaves that are searched byte by byte, which is slow: those whose automaton has more than 16,383
+     * states, or whose tables would be larger than memory_limit. */
+    uint32_t leaves_by_bytes;
 } fastpair_gpu_search_info;
 
 /* Describes a search. INVALID_ARGUMENT: a NULL, or struct_size is not set. */
@@ -119,8 +122,9 @@ FASTPAIR_API fastpair_status fastpair_gpu_search_get_info(const fastpair_gpu_sea
                                                           fastpair_gpu_search_info *info,
                                                           fastpair_error *error);
 
-/* Copies the tables to device memory: device_bytes of them. Asynchronous on `stream`.
- * BUFFER_TOO_SMALL. INVALID_ARGUMENT: a NULL or a misaligned address. UNSUPPORTED or OUT_OF_MEMORY:
+/* Copies the tables to device memory: device_bytes of them. Asynchronous on `stream`. If leaves are
+ * searched byte by byte, rows must have been prepared, at least as a launch that is queued.
+ * BUFFER_TOO_SMALL. INVALID_ARGUMENT: a NULL, a misaligned address, rows that were not prepared. UNSUPPORTED or OUT_OF_MEMORY:
  * the driver's failure. */
 FASTPAIR_API fastpair_status fastpair_gpu_search_upload(fastpair_gpu_search *search,
                                                         const fastpair_gpu_block *memory,

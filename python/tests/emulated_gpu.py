@@ -52,6 +52,7 @@ class Library:
     """What _gpu.py wants of PyTorch."""
 
     index = 0
+    calls = []
 
     def __init__(self, device=None, stream=None):
         self.address_of_stream = stream or 0
@@ -77,7 +78,10 @@ class Library:
         return None, 0
 
     def follow(self, other, memory):
-        pass
+        Library.calls.append("follow")
+
+    def hand_back(self, other):
+        Library.calls.append("hand back")
 
 
 _gpu._LIBRARIES["torch"] = Library
@@ -117,10 +121,12 @@ def main():
     assert driver.cuStreamCreate(ctypes.byref(stream), 1) == 0
     wide = prepared.decode(offset_bits=64, stream=stream.value).check()
     assert wide.offsets.get().dtype == np.int64
+    assert Library.calls == ["follow", "hand back"], "a stream of its own, and no other decode"
 
     # Arrow: two capsules that keep the memory.
     result = column.to_gpu()
     address = result.bytes.address.value
+    result.bytes = result.offsets = None  # nobody's business but the user's
     capsules = result.__arrow_c_device_array__()
     del result, prepared, wide
     gc.collect()

@@ -89,6 +89,18 @@ def streams(path):
         data, offsets = column.to_cupy()
     mine.synchronize()
     same((data, offsets), column)
+    # Memory of a column that is dropped is not used again before another stream has read it.
+    theirs = cupy.cuda.Stream(non_blocking=True)
+    for _ in range(20):
+        prepared = column.upload(stream=mine, library="cupy")
+        size = prepared.info["device_bytes"]
+        result = prepared.decode(stream=theirs)
+        result._pending = None
+        del prepared
+        with mine:
+            cupy.full(size, 255, cupy.uint8)
+        theirs.synchronize()
+        same((result.bytes, result.offsets), column)
 
 
 def exchange(path):

@@ -83,7 +83,14 @@ static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
                    {"fp_validity", &gpu->validity},
                    {"fp_row_starts", &gpu->row_starts},
                    {"fp_filled_rows", &gpu->filled_rows},
-                   {"fp_verdict", &gpu->verdict}};
+                   {"fp_verdict", &gpu->verdict},
+                   {"fp_scan_rows", &gpu->scan_rows},
+                   {"fp_select_count_bits", &gpu->select_count_bits},
+                   {"fp_select_list_bits", &gpu->select_list_bits},
+                   {"fp_select_measure", &gpu->select_measure},
+                   {"fp_select_scan", &gpu->select_scan},
+                   {"fp_select_check", &gpu->select_check},
+                   {"fp_select_decode", &gpu->select_decode}};
     static const char *const searches[] = {
 #define FP_SEARCH(BITS) "fp_search_b" #BITS,
 #include "kernels/search_variants.def"

@@ -22,8 +22,11 @@ struct fastpair_gpu {
     fp_cu_function measure_batches, scan_batches;
     fp_cu_function row_offsets, validity;
     /* Searches (kernels/search_params.h); those over codes by their width, 1..16. */
-    fp_cu_function row_starts, filled_rows, verdict;
+    fp_cu_function row_starts, filled_rows, verdict, scan_rows;
     fp_cu_function search[17];
+    /* Selections (kernels/select_params.h). */
+    fp_cu_function select_count_bits, select_list_bits, select_measure, select_scan;
+    fp_cu_function select_check, select_decode;
 };
 
 /* Makes the GPU's context current for the calls that follow; every push needs its pop. Fails if the

@@ -1,7 +1,7 @@
 /* device_search.c - opening a search on a device. In: rows of a column, a compiled predicate. Out: tables of
  * every leaf for every dictionary, and the predicate as a postfix program. The trick: automata know
- * nothing of a column, so that the search on the CPU lends its own. Refuses automata and predicates
- * that kernels cannot hold. */
+ * nothing of a column, so that the search on the CPU lends its own. Refuses predicates that kernels
+ * cannot hold; automata that are too large for tables by code are run over bytes. */
 #include "device_search.h"
 
 #include "options.h"
@@ -18,6 +18,7 @@ void fastpair_gpu_search_close(fastpair_gpu_search *search) {
     for (uint32_t i = 0; search->leaves && i < search->leaf_count; i++)
         fp_release(allocator, search->leaves[i].tables);
     fp_release(allocator, search->leaves);
+    fastpair_gpu_select_close(search->select);
     fp_release(allocator, search->memory);
     fp_release(allocator, search);
 }
@@ -52,6 +53,7 @@ static fastpair_status emit_node(fastpair_gpu_search *search, const fp_predicate
     } else {
         fp_gpu_op op = {.kind = FP_GPU_OP_LEAF, .leaf = (uint16_t)node->leaf};
         if (search->leaves[node->leaf].takes_empty) op.flags = FP_GPU_LEAF_EMPTY;
+        if (search->leaves[node->leaf].by_bytes) op.flags = FP_GPU_LEAF_PLAIN;
         status = emit(search, op, error);
     }
     if (!status && node->negate) status = emit(search, (fp_gpu_op){.kind = FP_GPU_OP_NOT}, error);
@@ -59,6 +61,17 @@ static fastpair_status emit_node(fastpair_gpu_search *search, const fp_predicate
 }
 
 /* ---------------------------------------------------------------- leaves */
+
+/* Whether tables by code hold a leaf's patterns, in so much memory. */
+static int fits_tables(const fastpair_gpu_rows *rows, const fp_automaton *automaton,
+                       uint64_t memory_limit) {
+    uint64_t bytes = 0;
+    if (!automaton->next || automaton->states > FP_GPU_MOST_WALK) return 0;
+    for (uint32_t t = 0; t < rows->table_count; t++)
+        bytes += fp_gpu_filter_bytes(&rows->tables[t]) +
+                 fp_gpu_transition_bytes(automaton, &rows->tables[t]);
+    return bytes <= memory_limit;
+}
 
 /* Plans a leaf and gives its tables their places. */
 static fastpair_status place_leaf(fastpair_gpu_search *search, uint32_t number, const fp_leaf *from,
@@ -68,17 +81,17 @@ static fastpair_status place_leaf(fastpair_gpu_search *search, uint32_t number, 
     const fastpair_allocator *allocator = &rows->job->gpu->allocator;
     const fp_automaton *automaton = &from->automaton;
     fp_gpu_leaf *leaf = &search->leaves[number];
-    REFUSE(!automaton->next || automaton->states > FP_GPU_MOST_WALK, FASTPAIR_ERROR_LIMIT,
-           "the patterns need an automaton of more than %u states; search in several steps, or on "
-           "the CPU",
-           FP_GPU_MOST_WALK);
+    if (!fits_tables(rows, automaton, options->memory_limit)) {
+        fp_gpu_scan_plan(from, leaf, &search->bytes);
+        return search->select ? FASTPAIR_OK
+                              : fastpair_gpu_select_open(rows, &search->select, error);
+    }
     fastpair_status status = fp_gpu_leaf_plan(automaton, allocator, leaf, error);
     if (status) return status;
     if (options->walk_rows && !leaf->by_rows) {
         leaf->by_rows = 1;
         leaf->rest = FP_GPU_NO_REST;
     }
-    uint64_t begin = search->bytes;
     leaf->tables = fp_allocate(allocator, rows->table_count, sizeof *leaf->tables);
     if (!leaf->tables) return fp_fail_memory(error, rows->table_count * sizeof *leaf->tables);
     for (uint32_t t = 0; t < rows->table_count; t++) {
@@ -86,13 +99,16 @@ static fastpair_status place_leaf(fastpair_gpu_search *search, uint32_t number, 
         leaf->tables[t].transitions = search->bytes + fp_gpu_filter_bytes(&rows->tables[t]);
         search->bytes =
             leaf->tables[t].transitions + fp_gpu_transition_bytes(automaton, &rows->tables[t]);
-        REFUSE(
-            search->bytes - begin > options->memory_limit, FASTPAIR_ERROR_LIMIT,
-            "tables of the patterns take more than %llu bytes; search in several steps, or raise "
-            "memory_limit",
-            (unsigned long long)options->memory_limit);
     }
     return FASTPAIR_OK;
+}
+
+static void write_leaf(const fastpair_gpu_search *search, const fp_leaf *from, fp_gpu_leaf *leaf) {
+    if (leaf->by_bytes) fp_gpu_scan_write(from, leaf, search->memory);
+    for (uint32_t t = 0; t < search->rows->table_count && !leaf->by_bytes; t++)
+        leaf->tables[t].at_once = fp_gpu_leaf_write(&from->automaton, &search->rows->tables[t],
+                                                    leaf, search->memory + leaf->tables[t].filter,
+                                                    search->memory + leaf->tables[t].transitions);
 }
 
 static fastpair_status make(fastpair_gpu_search *search, const fp_predicate *predicate,
@@ -110,11 +126,7 @@ static fastpair_status make(fastpair_gpu_search *search, const fp_predicate *pre
     search->memory = fp_allocate_zero(allocator, search->bytes, 1);
     if (!search->memory) return fp_fail_memory(error, search->bytes);
     for (uint32_t i = 0; i < search->leaf_count; i++)
-        for (uint32_t t = 0; t < rows->table_count; t++)
-            search->leaves[i].tables[t].at_once = fp_gpu_leaf_write(
-                &predicate->leaf[i].automaton, &rows->tables[t], &search->leaves[i],
-                search->memory + search->leaves[i].tables[t].filter,
-                search->memory + search->leaves[i].tables[t].transitions);
+        write_leaf(search, &predicate->leaf[i], &search->leaves[i]);
     return FASTPAIR_OK;
 }
 
@@ -149,12 +161,13 @@ fastpair_status fastpair_gpu_search_get_info(const fastpair_gpu_search *search,
     REFUSE(!search || !info, FASTPAIR_ERROR_INVALID_ARGUMENT, "search and info must not be NULL");
     fastpair_gpu_search_info filled = {
         .struct_size = sizeof filled,
-        .device_bytes = search->bytes,
+        .device_bytes = search->bytes + (search->select ? search->select->bytes : 0),
         .scratch_bytes = search->leaf_count * search->rows->found_bytes,
         .bitmap_bytes = (fp_rows_column(search->rows)->rows + 31) / 32 * 4,
         .leaves = search->leaf_count};
     for (uint32_t i = 0; i < search->leaf_count; i++)
-        filled.leaves_by_rows += search->leaves[i].by_rows;
+        filled.leaves_by_rows += search->leaves[i].by_rows,
+            filled.leaves_by_bytes += search->leaves[i].by_bytes;
     return fp_info_copy("info", &filled, sizeof filled, info, error);
 }
 
@@ -165,7 +178,12 @@ fastpair_status fastpair_gpu_search_upload(fastpair_gpu_search *search,
                                            fastpair_error *error) {
     REFUSE(!search, FASTPAIR_ERROR_INVALID_ARGUMENT, "search must not be NULL");
     const fastpair_gpu *gpu = search->rows->job->gpu;
-    fastpair_status status = fp_gpu_block_check("memory", memory, search->bytes, error);
+    uint64_t needed = search->bytes + (search->select ? search->select->bytes : 0);
+    fastpair_status status = fp_gpu_block_check("memory", memory, needed, error);
+    if (!status && search->select) {
+        fastpair_gpu_block rest = {memory->address + search->bytes, search->select->bytes};
+        status = fastpair_gpu_select_upload(search->select, &rest, stream, error);
+    }
     if (!status && search->bytes) status = fp_gpu_push(gpu, error);
     if (status || !search->bytes) return status;
     fp_cu_result result =

@@ -2,8 +2,9 @@
 #ifndef FP_GPU_DEVICE_SEARCH_H
 #define FP_GPU_DEVICE_SEARCH_H
 
-#include "rows.h"
-#include "search_automaton.h"
+#include "kernels/scan_params.h"
+#include "search_predicate.h"
+#include "select.h"
 
 /* A leaf's automaton for the tokens of one table of the rows. Places are bytes from the search's
  * device memory on. */
@@ -23,6 +24,10 @@ typedef struct fp_gpu_leaf {
     uint8_t at_once;
     /* A row without bytes matches. */
     uint8_t takes_empty;
+    /* Tables by code do not hold the patterns, and rows are searched byte by byte: `bytes` says how,
+     * with places in the search's device memory for addresses. There are no `tables`. */
+    uint8_t by_bytes;
+    fp_gpu_scan_automaton bytes;
 } fp_gpu_leaf;
 
 struct fastpair_gpu_search {
@@ -35,6 +40,9 @@ struct fastpair_gpu_search {
     /* The tables as they go to the device, and their bytes. */
     uint8_t *memory;
     uint64_t bytes;
+    /* Where tokens are, for leaves that are searched byte by byte; NULL if there are none. In device
+     * memory it comes after the tables. */
+    fastpair_gpu_select *select;
     /* 0 until uploaded. */
     uint64_t device_memory;
 };
@@ -50,6 +58,13 @@ uint64_t fp_gpu_transition_bytes(const fp_automaton *automaton, const fp_rows_ta
 /* Writes both. Returns whether the filter tells codes that match at once. */
 int fp_gpu_leaf_write(const fp_automaton *automaton, const fp_rows_table *table,
                       const fp_gpu_leaf *leaf, uint8_t *filter, uint8_t *transitions);
+
+/* Plans a leaf that is searched byte by byte: its tables come at *end of the search's memory, which
+ * moves on. */
+void fp_gpu_scan_plan(const fp_leaf *from, fp_gpu_leaf *leaf, uint64_t *end);
+
+/* Writes these tables; `memory` is the host's copy of the search's device memory. */
+void fp_gpu_scan_write(const fp_leaf *from, const fp_gpu_leaf *leaf, uint8_t *memory);
 
 /* A run under way. */
 typedef struct fp_gpu_run {
@@ -68,5 +83,8 @@ int fp_gpu_run_is_plain(const fastpair_gpu_search *search, const fastpair_gpu_ma
  * result. */
 fp_cu_result fp_launch_leaves(const fp_gpu_run *run);
 fp_cu_result fp_launch_verdict(const fp_gpu_run *run);
+
+/* Queues the search of a leaf byte by byte. */
+fp_cu_result fp_launch_scan(const fp_gpu_run *run, uint32_t leaf);
 
 #endif

@@ -71,7 +71,8 @@ static fp_gpu_search_span make_span(const fp_gpu_run *run, uint32_t leaf, uint64
 
 int fp_gpu_run_is_plain(const fastpair_gpu_search *search, const fastpair_gpu_matches *matches) {
     return search->op_count == 1 && search->ops[0].kind == FP_GPU_OP_LEAF && matches->bitmap &&
-           !matches->validity && !matches->counts && !search->rows->may_be_empty;
+           !matches->validity && !matches->counts && !search->rows->may_be_empty &&
+           !search->leaves[search->ops[0].leaf].by_bytes;
 }
 
 /* A leaf over the chunks that share a table of tokens. */
@@ -104,9 +105,14 @@ static fp_cu_result launch_table(const fp_gpu_run *run, uint32_t number, uint32_
 
 fp_cu_result fp_launch_leaves(const fp_gpu_run *run) {
     fp_cu_result result = 0;
-    for (uint32_t i = 0; i < run->search->leaf_count && !result; i++)
+    for (uint32_t i = 0; i < run->search->leaf_count && !result; i++) {
+        if (run->search->leaves[i].by_bytes) {
+            result = fp_launch_scan(run, i);
+            continue;
+        }
         for (uint32_t t = 0; t < run->search->rows->table_count && !result; t++)
             result = launch_table(run, i, t);
+    }
     return result;
 }
 

@@ -22,7 +22,14 @@ const helper helpers[] = {
     {"fp_validity", emulated_validity, sizeof(fp_gpu_validity_launch)},
     {"fp_row_starts", emulated_row_starts, sizeof(fp_gpu_row_starts_launch)},
     {"fp_filled_rows", emulated_filled_rows, sizeof(fp_gpu_filled_rows_launch)},
-    {"fp_verdict", emulated_verdict, sizeof(fp_gpu_verdict_launch)}};
+    {"fp_verdict", emulated_verdict, sizeof(fp_gpu_verdict_launch)},
+    {"fp_scan_rows", emulated_scan_rows, sizeof(fp_gpu_scan_launch)},
+    {"fp_select_count_bits", emulated_select_count_bits, sizeof(fp_gpu_select_launch)},
+    {"fp_select_list_bits", emulated_select_list_bits, sizeof(fp_gpu_select_launch)},
+    {"fp_select_measure", emulated_select_measure, sizeof(fp_gpu_select_launch)},
+    {"fp_select_scan", emulated_select_scan, sizeof(fp_gpu_select_scan)},
+    {"fp_select_check", emulated_select_check, sizeof(fp_gpu_select_launch)},
+    {"fp_select_decode", emulated_select_decode, sizeof(fp_gpu_select_launch)}};
 enum {
     HELPERS = sizeof helpers / sizeof *helpers,
     FIRST_SEARCH = 64, /* of codes of one bit */

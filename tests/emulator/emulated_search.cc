@@ -1,4 +1,4 @@
-/* emulated_search.cc - the kernels of searches and selections, for the emulator. */
+/* emulated_search.cc - the kernels of searches, for the emulator. */
 #include "emulated_table.h"
 #include "gpu/kernels/row_starts.cuh"
 #include "gpu/kernels/search_codes.cuh"

@@ -5,7 +5,7 @@
 
 #include "emulator.h"
 #include "gpu/kernels/resident.h"
-#include "gpu/kernels/search_params.h"
+#include "gpu/kernels/scan_params.h"
 #include "gpu/kernels/staged/params.h"
 
 /* A decode kernel. Kernels that differ only in B are the same here. */
@@ -41,6 +41,13 @@ void emulated_validity(const void *launch);
 void emulated_row_starts(const void *launch);
 void emulated_filled_rows(const void *launch);
 void emulated_verdict(const void *launch);
+void emulated_scan_rows(const void *launch);
+void emulated_select_count_bits(const void *launch);
+void emulated_select_list_bits(const void *launch);
+void emulated_select_measure(const void *launch);
+void emulated_select_scan(const void *launch);
+void emulated_select_check(const void *launch);
+void emulated_select_decode(const void *launch);
 
 /* The kernel that searches codes of so many bits. */
 emulator_kernel emulated_search(uint32_t bits);

@@ -8,7 +8,7 @@
 #include "calls.h"
 #include "emulated_launch.h"
 #include "fake_cuda.h"
-#include "gpu/kernels/search_params.h"
+#include "gpu/kernels/scan_params.h"
 #include "gpu/kernels/staged/params.h"
 #include "gpu/layout.h"
 
@@ -81,13 +81,14 @@ static const char *fake_inspect_spans(const fake_launch *l) {
     return NULL;
 }
 
-/* A launch of a search's kernel: 1 if it is one, and what is wrong with it in *error. */
+/* A launch of a search's or a selection's kernel: 1 if it is one, and what is wrong with it in *error. */
 static int fake_inspect_search(const fake_launch *l, const char **error) {
     static const struct {
         const char *symbol;
         size_t entry, before;
     } kernels[] = {{"fp_row_starts", sizeof(fp_gpu_row_starts), 0},
                    {"fp_filled_rows", sizeof(fp_gpu_filled_rows), 0},
+                   {"fp_scan_rows", sizeof(fp_gpu_scan_chunk), offsetof(fp_gpu_scan_launch, entry)},
                    {"fp_verdict", sizeof(fp_gpu_verdict), offsetof(fp_gpu_verdict_launch, entry)}};
     *error = NULL;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
@@ -96,6 +97,14 @@ static int fake_inspect_search(const fake_launch *l, const char **error) {
             *error = "not one entry per row of blocks";
         if (l->threads != FP_GPU_HELPER_THREADS || (l->shared && !kernels[i].before))
             *error = "not the threads of a helper";
+        return 1;
+    }
+    if (!strncmp(l->symbol, "fp_select_", 10)) {
+        size_t whole = strcmp(l->symbol, "fp_select_scan") ? sizeof(fp_gpu_select_launch)
+                                                           : sizeof(fp_gpu_select_scan);
+        if (l->threads != FP_GPU_HELPER_THREADS || l->shared || l->first_bytes != whole ||
+            l->grid_y != 1)
+            *error = "not a selection's launch";
         return 1;
     }
     if (strncmp(l->symbol, "fp_search_b", 11) != 0) return 0;

@@ -110,4 +110,32 @@ static inline void add_search_column(made *m, uint32_t bits) {
     add_image(m, f.file);
 }
 
+/* As the library writes them, with tokens of up to 64 bytes, some of which repeat, and one long row. */
+static inline void add_phrases(made *m, uint32_t bits, uint32_t longest, uint64_t long_row) {
+    uint64_t size = 0, rows = 1 + draw(1500), image_size = 0, most = rows * 200 + long_row;
+    uint8_t *bytes = malloc(most), *image = NULL;
+    uint64_t *offsets = malloc((rows + 1) * sizeof *offsets), longest_at = draw((uint32_t)rows);
+    static const char *const phrase =
+        "a phrase of some sixty bytes that a dictionary is likely to have whole";
+    if (!bytes || !offsets) abort();
+    for (uint64_t r = 0; r < rows; r++) {
+        offsets[r] = size;
+        if (draw(2)) memcpy(bytes + size, phrase, 70), size += 70;
+        for (uint32_t length = draw(60); length; length--) bytes[size++] = draw_letter();
+        for (uint64_t i = 0; r == longest_at && i < long_row; i++)
+            bytes[size++] = (uint8_t)draw(256);
+    }
+    offsets[rows] = size;
+    fastpair_rows view = view_rows(rows, bytes, offsets);
+    fastpair_compress_options options = {.struct_size = sizeof options,
+                                         .codec =
+                                             bits ? FASTPAIR_CODEC_ONPAIR : FASTPAIR_CODEC_STORED,
+                                         .code_bits = bits,
+                                         .max_token = bits ? longest : 0,
+                                         .chunk_bytes = long_row || draw(2) ? 0 : 9000};
+    CHECK_EQ(fastpair_compress(&view, &options, &image, &image_size, NULL), FASTPAIR_OK);
+    add_image(m, (forge_bytes){image, image_size});
+    free(bytes), free(offsets);
+}
+
 #endif

@@ -2,6 +2,8 @@
  * CPU's: random columns of all widths, random predicates of all kinds, memory of exactly the sizes
  * that the library states. Prints its seed; FASTPAIR_TEST_SEED repeats a run. */
 #include "fastpair_gpu_search.h"
+#include "gpu/rows.h"
+#include "search.h"
 #include "search_columns.h"
 
 /* ---------------------------------------------------------------- predicates */
@@ -81,14 +83,19 @@ static void explain(const drawn *d, const char *what) {
             (int)d->node[0].kind, d->nodes, (int)(d->patterns ? d->pattern[0].size : 0));
 }
 
+/* How a predicate is searched: as the library likes, from the start of every row, or byte by byte. */
+typedef enum way { ANY_WAY, WALK_ROWS, BY_BYTES } way;
+
 /* Runs a predicate over the column and compares all that comes out. */
 static void check_predicate(fastpair_gpu_rows *rows, const fastpair_column *column, const drawn *d,
-                            int walk_rows) {
+                            way how) {
     uint64_t count = column->totals.rows, bytes = (count + 31) / 32 * 4;
     fastpair_error error = {0};
     fastpair_search *search = NULL;
     fastpair_gpu_search *gpu_search = NULL;
-    fastpair_gpu_search_options options = {.struct_size = sizeof options, .walk_rows = walk_rows};
+    fastpair_gpu_search_options options = {.struct_size = sizeof options,
+                                           .walk_rows = how == WALK_ROWS,
+                                           .memory_limit = how == BY_BYTES};
     fastpair_gpu_search_info info = {.struct_size = sizeof info};
     uint8_t *bitmap = calloc(bytes + 1, 1), *validity = calloc(bytes + 1, 1);
     fastpair_matches wanted = {
@@ -102,6 +109,8 @@ static void check_predicate(fastpair_gpu_rows *rows, const fastpair_column *colu
     CHECK_EQ(status, FASTPAIR_OK);
     if (status) fprintf(stderr, "  %s\n", error.message), abort();
     CHECK_EQ(fastpair_gpu_search_get_info(gpu_search, &info, &error), FASTPAIR_OK);
+    if (d->node[0].pattern_count > MOST_PATTERNS) CHECK(!search->predicate.leaf[0].automaton.next);
+    CHECK_EQ(info.leaves_by_bytes, how == BY_BYTES ? info.leaves : 0);
     fastpair_search_close(search);
     fastpair_gpu_block tables = block(TABLES, info.device_bytes);
     fastpair_gpu_block scratch = block(SCRATCH, info.scratch_bytes);
@@ -211,7 +220,9 @@ static void check_hostile(uint32_t round) {
     CHECK_EQ(fastpair_search_open((fastpair_column *)(uintptr_t)columns.column[0], &predicate, NULL,
                                   &search, &error),
              FASTPAIR_OK);
-    CHECK_EQ(fastpair_gpu_search_open(rows, search, NULL, &gpu_search, &error), FASTPAIR_OK);
+    fastpair_gpu_search_options options = {.struct_size = sizeof options,
+                                           .memory_limit = round % 5 == 1};
+    CHECK_EQ(fastpair_gpu_search_open(rows, search, &options, &gpu_search, &error), FASTPAIR_OK);
     CHECK_EQ(fastpair_gpu_search_get_info(gpu_search, &searched, &error), FASTPAIR_OK);
     fastpair_gpu_block tables = block(TABLES, searched.device_bytes);
     fastpair_gpu_block found = block(SCRATCH, searched.scratch_bytes);
@@ -228,7 +239,37 @@ static void check_hostile(uint32_t round) {
     free_blocks();
 }
 
-static void check_column_search(uint32_t predicates) {
+/* As many patterns as no automaton holds, which are run as a trie: most are random, some are in the
+ * rows. */
+static void check_many_patterns(fastpair_gpu_rows *rows, const fastpair_column *column) {
+    enum { COUNT = 3000, SIZE = 32 };
+    static uint8_t bytes[COUNT][SIZE];
+    static fastpair_pattern patterns[COUNT];
+    static drawn d;
+    for (int i = 0; i < COUNT; i++) {
+        uint64_t size = SIZE, from = draw((uint32_t)text_size);
+        for (int k = 0; k < SIZE; k++) bytes[i][k] = (uint8_t)draw(256);
+        if (i % 8 == 0) {
+            size = 1 + draw(12);
+            if (size > text_size - from) size = text_size - from;
+            memcpy(bytes[i], text + from, size);
+        }
+        patterns[i] = (fastpair_pattern){bytes[i], size};
+    }
+    d.nodes = 1, d.patterns = 0;
+    for (int kind = FASTPAIR_EQUALS; kind <= FASTPAIR_CONTAINS; kind++) {
+        d.node[0] = (fastpair_predicate){.struct_size = sizeof *d.node,
+                                         .kind = (fastpair_predicate_kind)kind,
+                                         .ignore_case = kind % 2,
+                                         .patterns = patterns,
+                                         .pattern_count = COUNT};
+        check_predicate(rows, column, &d, BY_BYTES);
+        fake_forget_memory();
+        fake_know_memory(blocks[ROWS], rows->device_bytes);
+    }
+}
+
+static void check_column_search(uint32_t predicates, int with_many) {
     const fastpair_column *column = columns.column[0];
     prepared p = open_rows();
     fastpair_gpu_job *job = p.job;
@@ -243,10 +284,14 @@ static void check_column_search(uint32_t predicates) {
         static drawn d;
         d.nodes = 1, d.patterns = 0;
         draw_node(&d, &d.node[0], 0);
-        check_predicate(rows, column, &d, i % 8 == 7);
+        check_predicate(rows, column, &d,
+                        (way)(i % 8 == 7   ? WALK_ROWS
+                              : i % 3 == 2 ? BY_BYTES
+                                           : ANY_WAY));
         fake_forget_memory();
         fake_know_memory(blocks[ROWS], p.memory.bytes);
     }
+    if (with_many) check_many_patterns(rows, column);
     free(text);
     fastpair_gpu_rows_close(rows);
     fake_release();
@@ -260,12 +305,12 @@ int main(void) {
         for (uint32_t bits = 1; bits <= 16; bits++) {
             start();
             add_search_column(&columns, bits);
-            check_column_search(10);
+            check_column_search(10, 0);
             check_hostile(draw(12));
             if (bits < 9) continue;
             start();
             add_written_column(bits);
-            check_column_search(6);
+            check_column_search(6, round == 0 && bits % 4 == 0);
             check_hostile(draw(12));
         }
     close_columns(&columns);

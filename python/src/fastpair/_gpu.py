@@ -61,6 +61,9 @@ class _Torch:
         self.stream.wait_stream(other.stream)
         memory.record_stream(self.stream)
 
+    def hand_back(self, other):
+        """Called after what reads that memory is queued. The allocator knows of the stream already."""
+
 
 class _Cupy:
     """Memory and streams of CuPy."""
@@ -105,6 +108,11 @@ class _Cupy:
     def follow(self, other, memory):
         self.stream.wait_event(other.event()[0])
 
+    def hand_back(self, other):
+        # Memory that is freed is used again by whatever its own stream queues next, which must therefore
+        # come after what this stream still reads.
+        other.stream.wait_event(self.event()[0])
+
 
 _LIBRARIES = {"torch": _Torch, "cupy": _Cupy}
 
@@ -138,6 +146,8 @@ class GpuArray:
         self.bytes, self.offsets, self.validity = bytes, offsets, validity
         self.null_count, self.device = nulls, library.index
         self._library, self._rows = library, rows
+        # What exported arrays keep alive, whatever becomes of the attributes.
+        self._owners = bytes, offsets, validity
         # Of a queued decode: its status word and what it reads. Of any decode: the job and the output.
         self._pending = self._job = self._output = None
 
@@ -166,7 +176,7 @@ class GpuArray:
                                       "slices are decoded by the CPU: give the whole column, or the slice itself")
         self.check()
         event, address = self._library.event()
-        return self._job.export(self._output, address, (self.bytes, self.offsets, self.validity, event))
+        return self._job.export(self._output, address, (*self._owners, event))
 
     def __repr__(self):
         return f"<fastpair.GpuArray of {self._rows:,} rows on device {self.device}>"
@@ -205,6 +215,8 @@ class GpuColumn:
         result._output = (address(data), nbytes, address(offsets), bits,
                           address(validity) if validity is not None else 0, address(status))
         self._job.decode([result._output], library.address_of_stream)
+        if library is not self._library:
+            library.hand_back(self._library)
         # What the queued work still reads lives as long as nobody has waited for it.
         result._pending = status, self
         return result

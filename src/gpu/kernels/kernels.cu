@@ -10,7 +10,10 @@
 #include "positions.cuh"
 #include "row_offsets.cuh"
 #include "row_starts.cuh"
+#include "scan_rows.cuh"
 #include "search_codes.cuh"
+#include "select_decode.cuh"
+#include "select_sizes.cuh"
 #include "staged/staged.cuh"
 #include "staged/staged_shared.cuh"
 #include "validity.cuh"
@@ -77,6 +80,24 @@ KERNEL(FP_GPU_HELPER_THREADS, 4) fp_filled_rows(TAKES(fp_gpu_filled_rows_launch)
     filled_rows(&launch);
 }
 KERNEL(FP_GPU_HELPER_THREADS, 4) fp_verdict(TAKES(fp_gpu_verdict_launch)) { verdict(&launch); }
+
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_scan_rows(TAKES(fp_gpu_scan_launch)) { scan_rows(&launch); }
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_select_count_bits(TAKES(fp_gpu_select_launch)) {
+    select_count_bits(&launch);
+}
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_select_list_bits(TAKES(fp_gpu_select_launch)) {
+    select_list_bits(&launch);
+}
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_select_measure(TAKES(fp_gpu_select_launch)) {
+    select_measure(&launch);
+}
+KERNEL(FP_GPU_HELPER_THREADS, 1) fp_select_scan(TAKES(fp_gpu_select_scan)) { select_scan(&launch); }
+KERNEL(FP_GPU_HELPER_THREADS, 1) fp_select_check(TAKES(fp_gpu_select_launch)) {
+    select_check(&launch);
+}
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_select_decode(TAKES(fp_gpu_select_launch)) {
+    select_decode(&launch);
+}
 
 #define FP_SEARCH(BITS)                                                                            \
     KERNEL(FP_GPU_SEARCH_THREADS, 1) fp_search_b##BITS(TAKES(fp_gpu_search_launch)) {              \

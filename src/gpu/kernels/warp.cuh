@@ -98,6 +98,9 @@ DEVICE fp_words4 global_load16(uint64_t address) {
 }
 /* The same for memory that this launch writes too. */
 DEVICE uint32_t global_reload4(uint64_t address) { return *GLOBAL(const uint32_t, address); }
+DEVICE uint64_t global_reload8(uint64_t address) {
+    return *GLOBAL(const unsigned long long, address);
+}
 DEVICE fp_words4 global_reload16(uint64_t address) {
     uint4 loaded = *GLOBAL(const uint4, address);
     return fp_words4{{loaded.x, loaded.y, loaded.z, loaded.w}};
@@ -231,6 +234,16 @@ DEVICE uint32_t warp_inclusive_sum(uint32_t value) {
     UNROLL for (uint32_t distance = 1; distance < 32; distance *= 2) {
         uint32_t below = warp_shfl_up(value, distance);
         if (lane() >= distance) value += below;
+    }
+    return value;
+}
+
+/* The same for 64 bits. */
+DEVICE uint64_t warp_inclusive_sum8(uint64_t value) {
+    UNROLL for (uint32_t distance = 1; distance < 32; distance *= 2) {
+        uint64_t low = warp_shfl_up((uint32_t)value, distance);
+        uint64_t high = warp_shfl_up((uint32_t)(value >> 32), distance);
+        if (lane() >= distance) value += high << 32 | low;
     }
     return value;
 }
