@@ -112,3 +112,32 @@ def test_other_columns(binary, shape):
     assert column.count(contains="") == len(shape) - shape.count(None)
     assert column_of(shape, cold=True).match(prefix="y").to_pylist() == [
         None if row is None else row.startswith("y") for row in shape]
+
+
+def test_find_in_slices(column, rows):
+    """A slice's answer ends where the slice does, whatever the limit."""
+    for first, end in ((0, 10), (5, 20_000), (777, 12_345), (19_990, 20_000), (3, 3)):
+        part, expected = column[first:end], [i for i, row in enumerate(rows[first:end]) if row and "timeout" in row]
+        for limit in (None, 0, 1, 7, 5000, 10**9):
+            assert list(part.find(contains="timeout", limit=limit)) == expected[:limit]
+            assert part.filter(contains="timeout", limit=limit) == [rows[first + i] for i in expected[:limit]]
+        assert list(part.find(contains="timeout", start=300)) == [i for i in expected if i >= 300]
+
+
+def test_prepared_predicates(column, binary, rows):
+    """Compiled once, for all slices of a column and for no other one."""
+    tree = fp.where(contains="timeout")._tree
+    prepared = column._prepare(tree)
+    for part in (column, column[5:9000], column[19_000:]):
+        assert part._count(prepared) == part._count(tree)
+        assert part._find(prepared, 0, 100) == part._find(tree, 0, 100)
+        assert part._search(prepared) == part._search(tree)
+        assert part._filter(prepared) == part._filter(tree)
+    with pytest.raises(ValueError, match="another column"):
+        binary._count(prepared)
+    for wrong in (None, "x", [tree]):
+        with pytest.raises(TypeError):
+            column._count(wrong)
+    part = column[10:20]
+    column.close()
+    assert part._count(prepared) == part._count(tree)

@@ -138,6 +138,19 @@ static int export_rows(const ColumnObject *self, fastpair_column *column,
     return -1;
 }
 
+/* The same as a pair of capsules. */
+static PyObject *export_pair(const ColumnObject *self, fastpair_column *column,
+                             const fastpair_arrow_options *options) {
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    if (export_rows(self, column, options, &schema, &array) != 0) return NULL;
+    PyObject *type = fpy_schema_capsule(&schema), *rows = fpy_array_capsule(&array);
+    PyObject *result = type && rows ? PyTuple_Pack(2, type, rows) : NULL;
+    Py_XDECREF(type);
+    Py_XDECREF(rows);
+    return result;
+}
+
 PyObject *fpy_column_arrow_array(PyObject *object, PyObject *arguments, PyObject *keywords) {
     ColumnObject *self = (ColumnObject *)object;
     PyObject *requested;
@@ -145,14 +158,17 @@ PyObject *fpy_column_arrow_array(PyObject *object, PyObject *arguments, PyObject
     if (read_requested(arguments, keywords, &requested) != 0) return NULL;
     fastpair_column *column = begin(object, requested, &options);
     if (!column) return NULL;
-    struct ArrowSchema schema;
-    struct ArrowArray array;
-    if (export_rows(self, column, &options, &schema, &array) != 0) return NULL;
-    PyObject *type = fpy_schema_capsule(&schema), *rows = fpy_array_capsule(&array);
-    PyObject *result = type && rows ? PyTuple_Pack(2, type, rows) : NULL;
-    Py_XDECREF(type);
-    Py_XDECREF(rows);
-    return result;
+    return export_pair(self, column, &options);
+}
+
+/* _views(): the same as views, which engines that work in views take as they are. */
+PyObject *fpy_column_views(PyObject *object, PyObject *none) {
+    (void)none;
+    fastpair_arrow_options options;
+    fastpair_column *column = begin(object, NULL, &options);
+    if (!column) return NULL;
+    options.layout = FASTPAIR_ARROW_VIEWS;
+    return export_pair((ColumnObject *)object, column, &options);
 }
 
 PyObject *fpy_column_arrow_stream(PyObject *object, PyObject *arguments, PyObject *keywords) {

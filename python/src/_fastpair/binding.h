@@ -96,6 +96,7 @@ PyObject *fpy_column_arrow_array(PyObject *self, PyObject *arguments, PyObject *
 PyObject *fpy_column_arrow_stream(PyObject *self, PyObject *arguments, PyObject *keywords);
 /* Decoded rows as an Array: all of a column's, or listed ones. */
 PyObject *fpy_column_decode(PyObject *self, PyObject *arguments);
+PyObject *fpy_column_views(PyObject *self, PyObject *none);
 PyObject *fpy_column_listed(PyObject *self, PyObject *arguments);
 
 /* Fills *options in for a column's range: the layout that its bytes need, unless `requested`, a
@@ -119,6 +120,8 @@ int fpy_add_array(PyObject *module);
 /* table.c: table_stream(columns, names) -> a capsule */
 PyObject *fpy_table_stream(PyObject *module, PyObject *arguments);
 PyObject *fpy_table_schema(PyObject *module, PyObject *arguments);
+/* batch_stream.c: batch_stream(schema, batches) -> a capsule */
+PyObject *fpy_batch_stream(PyObject *module, PyObject *arguments);
 
 /* ---------------------------------------------------------------- write.c, sink.c */
 
@@ -155,6 +158,28 @@ PyObject *fpy_write_rows(PyObject *module, PyObject *arguments, PyObject *keywor
 PyObject *fpy_write_arrow(PyObject *module, PyObject *arguments, PyObject *keywords);
 PyObject *fpy_convert(PyObject *module, PyObject *arguments);
 
+/* Moves a stream out of what a producer gave: a capsule of a stream, or a tuple of a schema's and an
+ * array's. 0, or -1 with an exception. */
+int fpy_take_stream(PyObject *data, struct ArrowArrayStream *stream);
+
+/* ---------------------------------------------------------------- stream.c, writer.c, files.c */
+
+/* Rows of a stream of structs. */
+typedef struct BatchObject {
+    PyObject_HEAD
+        /* The stream it came from, which has its type. */
+        PyObject *stream;
+    struct ArrowArray array;
+} BatchObject;
+
+/* A batch and its type, both borrowed. 0, or -1 with an exception. */
+int fpy_batch_open(PyObject *object, BatchObject **batch, const struct ArrowSchema **schema);
+
+int fpy_add_stream(PyObject *module);
+int fpy_add_writer(PyObject *module);
+
+PyObject *fpy_exchange(PyObject *module, PyObject *arguments);
+
 /* ---------------------------------------------------------------- options.c */
 
 /* Everything that a caller may ask of a compressor, and the memory that it needs. */
@@ -172,12 +197,28 @@ typedef struct Options {
 int fpy_options_open(Options *options, PyObject *keywords);
 void fpy_options_close(Options *options);
 
-/* ---------------------------------------------------------------- search.c, gpu.c */
+/* ---------------------------------------------------------------- predicate.c, search.c, gpu.c */
+
+/* A search of a column's range. */
+typedef struct Search {
+    fastpair_search *search;
+    uint64_t first, count;
+    /* 1: it belongs to what _prepare gave, which the caller holds. */
+    int is_borrowed;
+} Search;
+
+/* `tree` is a predicate's tuple, or what _prepare of this column gave. 0, or -1 with an exception; then
+ * there is nothing to close. */
+int fpy_search_open(Search *search, PyObject *column, PyObject *tree);
+void fpy_search_close(Search *search);
 
 PyObject *fpy_column_search(PyObject *self, PyObject *arguments);
 PyObject *fpy_column_count(PyObject *self, PyObject *arguments);
 PyObject *fpy_column_filter(PyObject *self, PyObject *arguments);
 PyObject *fpy_column_find(PyObject *self, PyObject *arguments);
+PyObject *fpy_column_prepare(PyObject *self, PyObject *arguments);
+int fpy_add_search(PyObject *module);
+PyObject *fpy_list_bits(PyObject *module, PyObject *arguments);
 
 /* device_array.c: capsules of a schema and a device array of a job's only column. `from` says where its
  * rows are; `owner` owns that memory and the event, and is kept until the array is released. */

@@ -15,6 +15,9 @@ static PyMethodDef functions[] = {{"version", version, METH_NOARGS, NULL},
                                   {"write_arrow", WITH_KEYWORDS(fpy_write_arrow), NULL},
                                   {"table_stream", fpy_table_stream, METH_VARARGS, NULL},
                                   {"convert", fpy_convert, METH_VARARGS, NULL},
+                                  {"batch_stream", fpy_batch_stream, METH_VARARGS, NULL},
+                                  {"list_bits", fpy_list_bits, METH_VARARGS, NULL},
+                                  {"exchange", fpy_exchange, METH_VARARGS, NULL},
                                   {"table_schema", fpy_table_schema, METH_VARARGS, NULL},
                                   {0}};
 
@@ -25,6 +28,7 @@ PyMODINIT_FUNC PyInit__fastpair(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
     if (fpy_add_errors(module) != 0 || fpy_add_column(module) != 0 || fpy_add_array(module) != 0 ||
+        fpy_add_stream(module) != 0 || fpy_add_writer(module) != 0 || fpy_add_search(module) != 0 ||
         fpy_add_gpu(module) != 0) {
         Py_DECREF(module);
         return NULL;

@@ -1,98 +1,13 @@
-/* search.c - predicates from Python, and the searches of a column: as booleans, as a count, as rows.
- *
- * A predicate comes as a tuple (kind, negate, ignore_case, escape, patterns, children) of plain numbers,
- * a tuple of bytes and a tuple of such tuples. Long searches go block by block, so that Ctrl-C ends
- * them. */
+/* search.c - the searches of a column: as booleans, as a count, as rows. Predicates are those of
+ * predicate.c. Long searches go block by block, so that Ctrl-C ends them. */
 #include "binding.h"
 
 #include <stdlib.h>
 
 /* Rows between two looks for signals; a multiple of 8, so that bitmaps can be cut there. */
 #define BLOCK_ROWS ((uint64_t)1 << 22)
-#define DEEPEST    32
-
-/* ---------------------------------------------------------------- predicates */
-
-static void predicate_close(fastpair_predicate *predicate) {
-    for (uint64_t i = 0; i < predicate->child_count; i++) {
-        predicate_close((fastpair_predicate *)&predicate->children[i]);
-    }
-    free((void *)predicate->children);
-    free((void *)predicate->patterns);
-}
-
-/* Fills in *predicate, which the caller closes, also after a failure: -1 with an exception. */
-static int predicate_open(fastpair_predicate *predicate, PyObject *tree, int depth) {
-    PyObject *patterns, *children;
-    int kind;
-    *predicate = (fastpair_predicate){.struct_size = sizeof *predicate};
-    if (depth > DEEPEST) {
-        fpy_raise_fault(FASTPAIR_ERROR_LIMIT, FASTPAIR_NO_POSITION,
-                        "a predicate is at most 32 deep");
-        return -1;
-    }
-    if (!PyArg_ParseTuple(tree, "ippiO!O!", &kind, &predicate->negate, &predicate->ignore_case,
-                          &predicate->escape, &PyTuple_Type, &patterns, &PyTuple_Type, &children)) {
-        return -1;
-    }
-    predicate->kind = (fastpair_predicate_kind)kind;
-    Py_ssize_t pattern_count = PyTuple_Size(patterns), child_count = PyTuple_Size(children);
-    fastpair_pattern *bytes = calloc((size_t)pattern_count + 1, sizeof *bytes);
-    fastpair_predicate *below = calloc((size_t)child_count + 1, sizeof *below);
-    predicate->patterns = bytes;
-    predicate->children = below;
-    if (!bytes || !below) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < pattern_count; i++) {
-        char *text;
-        Py_ssize_t size;
-        if (PyBytes_AsStringAndSize(PyTuple_GetItem(patterns, i), &text, &size) != 0) return -1;
-        bytes[i] = (fastpair_pattern){text, (uint64_t)size};
-    }
-    predicate->pattern_count = (uint64_t)pattern_count;
-    for (Py_ssize_t i = 0; i < child_count; i++) {
-        PyObject *item = PyTuple_GetItem(children, i);
-        predicate->child_count = (uint64_t)i + 1;
-        if (!PyTuple_Check(item)) {
-            PyErr_SetString(PyExc_TypeError, "a predicate is a tuple");
-            return -1;
-        }
-        if (predicate_open(&below[i], item, depth + 1) != 0) return -1;
-    }
-    return 0;
-}
-
-/* A search, and the column that it is of; both are held. */
-typedef struct Search {
-    fastpair_search *search;
-    uint64_t first, count;
-} Search;
-
-static int search_open(Search *search, PyObject *object, PyObject *tree) {
-    ColumnObject *self = (ColumnObject *)object;
-    fastpair_predicate predicate;
-    fastpair_search_options options = {.struct_size = sizeof options};
-    fastpair_error error;
-    *search = (Search){NULL, self->first, self->count};
-    fastpair_column *column = fpy_column_hold(self);
-    if (!column) return -1;
-    int result = predicate_open(&predicate, tree, 0);
-    if (result == 0) {
-        fastpair_status status;
-        Py_BEGIN_ALLOW_THREADS
-            status = fastpair_search_open(column, &predicate, &options, &search->search, &error);
-        Py_END_ALLOW_THREADS
-        if (status != FASTPAIR_OK) {
-            fpy_raise(&error);
-            result = -1;
-        }
-    }
-    predicate_close(&predicate);
-    fastpair_column_close(column);
-    return result;
-}
+/* The same where a few rows are looked for. */
+#define FIRST_ROWS ((uint64_t)1 << 14)
 
 /* Searches all rows; the bitmaps of *matches may be NULL. */
 static int search_run(const Search *search, fastpair_matches *matches) {
@@ -127,8 +42,8 @@ static int search_run(const Search *search, fastpair_matches *matches) {
 PyObject *fpy_column_search(PyObject *object, PyObject *arguments) {
     PyObject *tree, *result = NULL;
     Search search;
-    if (!PyArg_ParseTuple(arguments, "O!", &PyTuple_Type, &tree)) return NULL;
-    if (search_open(&search, object, tree) != 0) return NULL;
+    if (!PyArg_ParseTuple(arguments, "O", &tree)) return NULL;
+    if (fpy_search_open(&search, object, tree) != 0) return NULL;
     size_t bytes = (size_t)(search.count + 7) / 8;
     fastpair_matches matches = {.bitmap = malloc(bytes + 1), .validity = malloc(bytes + 1)};
     if (!matches.bitmap || !matches.validity) {
@@ -144,7 +59,7 @@ PyObject *fpy_column_search(PyObject *object, PyObject *arguments) {
     }
     free(matches.bitmap);
     free(matches.validity);
-    fastpair_search_close(search.search);
+    fpy_search_close(&search);
     return result;
 }
 
@@ -152,11 +67,11 @@ PyObject *fpy_column_search(PyObject *object, PyObject *arguments) {
 PyObject *fpy_column_count(PyObject *object, PyObject *arguments) {
     PyObject *tree;
     Search search;
-    if (!PyArg_ParseTuple(arguments, "O!", &PyTuple_Type, &tree)) return NULL;
-    if (search_open(&search, object, tree) != 0) return NULL;
+    if (!PyArg_ParseTuple(arguments, "O", &tree)) return NULL;
+    if (fpy_search_open(&search, object, tree) != 0) return NULL;
     fastpair_matches matches = {0};
     int result = search_run(&search, &matches);
-    fastpair_search_close(search.search);
+    fpy_search_close(&search);
     return result == 0 ? Py_BuildValue("(KK)", matches.matches, matches.nulls) : NULL;
 }
 
@@ -171,14 +86,41 @@ static uint64_t *list_bits(const uint8_t *bitmap, uint64_t first, uint64_t count
     return numbers;
 }
 
+/* list_bits(bitmap, rows, limit): numbers of the bits that are 1 among the first `rows`, at most
+ * `limit` of them, as bytes of native 64-bit integers. */
+PyObject *fpy_list_bits(PyObject *module, PyObject *arguments) {
+    (void)module;
+    Py_buffer bitmap;
+    unsigned long long rows, limit;
+    if (!PyArg_ParseTuple(arguments, "y*KK", &bitmap, &rows, &limit)) return NULL;
+    PyObject *result = NULL;
+    uint64_t count = 0, *numbers = NULL;
+    if (rows > (uint64_t)bitmap.len * 8) {
+        PyErr_SetString(PyExc_ValueError, "a bitmap has fewer bits than rows");
+    } else {
+        const uint8_t *bits = bitmap.buf;
+        for (uint64_t i = 0; i < rows / 8; i++) count += (unsigned)__builtin_popcount(bits[i]);
+        for (uint64_t i = rows / 8 * 8; i < rows; i++) count += bits[i / 8] >> i % 8 & 1;
+        if (count > limit) count = limit;
+        numbers = list_bits(bits, 0, count, rows);
+        if (!numbers) PyErr_NoMemory();
+    }
+    PyBuffer_Release(&bitmap);
+    if (numbers) {
+        result = PyBytes_FromStringAndSize((char *)numbers, (Py_ssize_t)(count * sizeof *numbers));
+    }
+    free(numbers);
+    return result;
+}
+
 /* _filter(tree): the rows for which it is true, as an Array. */
 PyObject *fpy_column_filter(PyObject *object, PyObject *arguments) {
     PyObject *tree, *result = NULL;
     Search search;
-    if (!PyArg_ParseTuple(arguments, "O!", &PyTuple_Type, &tree)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "O", &tree)) return NULL;
     fastpair_column *column = fpy_column_hold((ColumnObject *)object);
     if (!column) return NULL;
-    if (search_open(&search, object, tree) != 0) {
+    if (fpy_search_open(&search, object, tree) != 0) {
         fastpair_column_close(column);
         return NULL;
     }
@@ -204,46 +146,67 @@ PyObject *fpy_column_filter(PyObject *object, PyObject *arguments) {
     }
     free(rows);
     free(matches.bitmap);
-    fastpair_search_close(search.search);
+    fpy_search_close(&search);
     fastpair_column_close(column);
     return result;
 }
 
+/* Numbers of rows that were found, and a bitmap for the block that is searched. */
+typedef struct Found {
+    uint64_t *rows;
+    uint64_t count, capacity;
+    uint8_t *bitmap;
+} Found;
+
+/* Adds the rows of one block, which lies inside the range. 0, or -1 with an exception. */
+static int find_block(const Search *search, uint64_t at, uint64_t count, Found *found) {
+    fastpair_matches matches = {.struct_size = sizeof matches, .bitmap = found->bitmap};
+    fastpair_error error;
+    fastpair_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status = fastpair_search_run(search->search, search->first + at, count, &matches, &error);
+    Py_END_ALLOW_THREADS
+    if (status != FASTPAIR_OK) {
+        fpy_raise(&error);
+        return -1;
+    }
+    for (uint64_t i = 0; matches.matches && i < (count + 7) / 8; i++) {
+        for (unsigned bits = found->bitmap[i]; bits && found->count < found->capacity;
+             bits &= bits - 1) {
+            found->rows[found->count++] = at + i * 8 + (unsigned)__builtin_ctz(bits);
+        }
+    }
+    return PyErr_CheckSignals();
+}
+
 /* _find(tree, from, limit): numbers of rows from `from` on for which it is true, at most `limit` of
- * them, as bytes of native 64-bit integers that count in this range; and where to go on. */
+ * them, as bytes of native 64-bit integers that count in this range. Goes block by block, first small
+ * ones: fastpair_search_list would search past the end of a slice. */
 PyObject *fpy_column_find(PyObject *object, PyObject *arguments) {
     PyObject *tree, *result = NULL;
     unsigned long long from, limit;
     Search search;
-    if (!PyArg_ParseTuple(arguments, "O!KK", &PyTuple_Type, &tree, &from, &limit)) return NULL;
-    if (search_open(&search, object, tree) != 0) return NULL;
-    uint64_t end = search.first + search.count,
-             capacity = limit < search.count ? limit : search.count;
-    uint64_t found = 0, next = end;
-    uint64_t *rows = malloc(capacity ? capacity * sizeof *rows : 1);
-    fastpair_error error;
-    fastpair_status status = FASTPAIR_OK;
-    if (!rows) {
-        PyErr_NoMemory();
-        goto done;
+    if (!PyArg_ParseTuple(arguments, "OKK", &tree, &from, &limit)) return NULL;
+    if (fpy_search_open(&search, object, tree) != 0) return NULL;
+    uint64_t step = search.count < BLOCK_ROWS ? search.count : BLOCK_ROWS;
+    Found found = {.capacity = limit < search.count ? limit : search.count};
+    found.rows = malloc(found.capacity ? found.capacity * sizeof *found.rows : 1);
+    found.bitmap = malloc(step / 8 + 1);
+    int good = found.rows && found.bitmap;
+    if (!good) PyErr_NoMemory();
+    uint64_t block = found.capacity < search.count ? FIRST_ROWS : BLOCK_ROWS;
+    for (uint64_t at = from; good && at < search.count && found.count < found.capacity;
+         at += block) {
+        if (at > from && block < BLOCK_ROWS) block *= 2;
+        uint64_t count = search.count - at < block ? search.count - at : block;
+        good = find_block(&search, at, count, &found) == 0;
     }
-    if (from < search.count) {
-        Py_BEGIN_ALLOW_THREADS
-            status = fastpair_search_list(search.search, search.first + from, rows, capacity,
-                                          &found, &next, &error);
-        Py_END_ALLOW_THREADS
+    if (good) {
+        result = PyBytes_FromStringAndSize((char *)found.rows,
+                                           (Py_ssize_t)(found.count * sizeof *found.rows));
     }
-    if (status != FASTPAIR_OK) {
-        fpy_raise(&error);
-        goto done;
-    }
-    while (found && rows[found - 1] >= end) found--;
-    for (uint64_t i = 0; i < found; i++) rows[i] -= search.first;
-    if (next > end) next = end;
-    result = Py_BuildValue("(y#K)", (char *)rows, (Py_ssize_t)(found * sizeof *rows),
-                           next - search.first);
-done:
-    free(rows);
-    fastpair_search_close(search.search);
+    free(found.rows);
+    free(found.bitmap);
+    fpy_search_close(&search);
     return result;
 }

@@ -72,8 +72,7 @@ static int stream_of_array(PyObject *pair, struct ArrowArrayStream *stream) {
     return 0;
 }
 
-/* Moves a stream out of what a producer gave. 0, or -1 with an exception. */
-static int take_stream(PyObject *data, struct ArrowArrayStream *stream) {
+int fpy_take_stream(PyObject *data, struct ArrowArrayStream *stream) {
     if (PyTuple_Check(data)) return stream_of_array(data, stream);
     struct ArrowArrayStream *held = PyCapsule_GetPointer(data, "arrow_array_stream");
     if (!held) return -1;
@@ -155,7 +154,8 @@ PyObject *fpy_write_arrow(PyObject *module, PyObject *arguments, PyObject *keywo
     }
     options.compress.progress = fpy_sink_progress;
     options.compress.progress_context = &sink;
-    if (take_stream(data, &stream) == 0 && settle_metadata(&stream, field, &options, &name) == 0) {
+    if (fpy_take_stream(data, &stream) == 0 &&
+        settle_metadata(&stream, field, &options, &name) == 0) {
         fastpair_error error;
         fastpair_sink callbacks = fpy_sink_callbacks(&sink);
         sink.thread = PyEval_SaveThread();

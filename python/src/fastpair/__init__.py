@@ -12,14 +12,19 @@ Nothing else is needed at run time; other packages are used only if the caller b
 """
 from ._column import Array, Chunk, Column, open
 from ._compare import Comparison, compare
+from ._dataset import Dataset, open_table
 from ._fastpair import Error
 from ._fastpair import version as _version
+from ._parts import Part
+from ._polars import scan
 from ._search import Predicate, where
 from ._table import Table, table
+from ._table_write import write_part, write_table
+from ._unit import Unit
 from ._write import compress, convert, write
 
 __version__ = _version()
 __all__ = [
-    "Array", "Chunk", "Column", "Comparison", "Error", "Predicate", "Table", "compare", "compress",
-    "convert", "open", "table", "where", "write",
+    "Array", "Chunk", "Column", "Comparison", "Dataset", "Error", "Part", "Predicate", "Table", "Unit", "compare",
+    "compress", "convert", "open", "open_table", "scan", "table", "where", "write", "write_part", "write_table",
 ]

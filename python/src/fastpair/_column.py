@@ -182,7 +182,7 @@ class Column(_fastpair.Column):
         tree = predicate(where, tests)
         if limit is None:
             return self._filter(tree)
-        return self._listed(self._find(tree, 0, limit)[0])
+        return self._listed(self._find(tree, 0, limit))
 
     def count(self, where=None, **tests):
         """How many rows pass a test. Tests are those of match()."""
@@ -191,7 +191,7 @@ class Column(_fastpair.Column):
     def find(self, where=None, *, start=0, limit=None, **tests):
         """Numbers of the rows that pass a test, from row `start` on: an array of 64-bit integers."""
         found = array.array("q")
-        found.frombytes(self._find(predicate(where, tests), start, len(self) if limit is None else limit)[0])
+        found.frombytes(self._find(predicate(where, tests), start, len(self) if limit is None else limit))
         return found
 
     # ------------------------------------------------------------ GPU

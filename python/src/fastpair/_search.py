@@ -2,11 +2,11 @@
 children), with the numbers of fastpair_predicate_kind."""
 
 _KINDS = {"equals": 1, "isin": 1, "prefix": 2, "suffix": 3, "contains": 4, "like": 5}
-_IS_NULL, _ALL_OF, _ANY_OF = 6, 7, 8
+_IS_NULL, ALL_OF, ANY_OF = 6, 7, 8
 
 IS_NULL = (_IS_NULL, False, False, -1, (), ())
 # SQL's x IN (): false for every row, null ones included.
-_NEVER = (_ALL_OF, False, False, -1, (), (IS_NULL, (_IS_NULL, True, False, -1, (), ())))
+_NEVER = (ALL_OF, False, False, -1, (), (IS_NULL, (_IS_NULL, True, False, -1, (), ())))
 
 
 class Predicate:
@@ -21,10 +21,10 @@ class Predicate:
         self._tree = tree
 
     def __and__(self, other):
-        return Predicate((_ALL_OF, False, False, -1, (), (self._tree, _tree(other))))
+        return Predicate((ALL_OF, False, False, -1, (), (self._tree, _tree(other))))
 
     def __or__(self, other):
-        return Predicate((_ANY_OF, False, False, -1, (), (self._tree, _tree(other))))
+        return Predicate((ANY_OF, False, False, -1, (), (self._tree, _tree(other))))
 
     def __invert__(self):
         kind, negate, *rest = self._tree
@@ -88,7 +88,7 @@ def where(*, contains=None, like=None, prefix=None, suffix=None, equals=None, is
         trees.append((_IS_NULL, not is_null, False, -1, (), ()))
     if not trees:
         raise TypeError("no test was given: contains=, like=, prefix=, suffix=, equals=, isin= or is_null=")
-    tree = trees[0] if len(trees) == 1 else (_ALL_OF, False, False, -1, (), tuple(trees))
+    tree = trees[0] if len(trees) == 1 else (ALL_OF, False, False, -1, (), tuple(trees))
     return ~Predicate(tree) if negate else Predicate(tree)
 
 
