@@ -1,4 +1,5 @@
-"""Decodes columns on a made-up GPU: run by test_gpu.py, with a driver whose kernels the CPU emulates.
+"""Decodes columns on a made-up GPU: run by test_gpu.py, with a driver whose kernels the CPU emulates. Workers of
+python/engines import it.
 
 The memory of this GPU is the driver's; _gpu.py is given a library of its own in place of PyTorch.
 """
@@ -99,12 +100,16 @@ def compare(column, result):
         assert result.validity is None
 
 
-def main():
-    # The primary context, for memory of our own.
+def use_device():
+    """Makes the primary context current, for memory of our own."""
     context = ctypes.c_void_p()
     assert driver.cuInit(0) == 0
     assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
     assert driver.cuCtxPushCurrent_v2(context) == 0
+
+
+def main():
+    use_device()
     some = [None if i % 5 == 0 else f"row {i} of some" for i in range(3000)]
     shapes = [some, [f"straße {i % 50}" for i in range(2000)], [], [None] * 9, [""] * 9, ["one"]]
     for rows in shapes:
@@ -152,4 +157,5 @@ def main():
     print("good")
 
 
-main()
+if __name__ == "__main__":
+    main()
