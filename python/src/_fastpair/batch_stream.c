@@ -161,7 +161,7 @@ static const char *feed_error(struct ArrowArrayStream *stream) {
 }
 
 static void feed_close(Feed *feed) {
-    if (Py_IsInitialized()) { /* else the interpreter and its memory are gone */
+    if (fpy_is_alive()) { /* else the interpreter and its memory are gone */
         PyGILState_STATE state = PyGILState_Ensure();
         Py_XDECREF(feed->schema);
         Py_XDECREF(feed->batches);

@@ -16,6 +16,12 @@
 #include <fastpair_gpu.h>
 #include <fastpair_search.h>
 
+/* Whether this thread can still release Python objects. While the interpreter ends, Py_IsInitialized says
+ * no already, but modules are only then taken apart, by a thread that has a state. */
+static inline int fpy_is_alive(void) {
+    return Py_IsInitialized() || PyGILState_GetThisThreadState() != NULL;
+}
+
 /* ---------------------------------------------------------------- errors.c */
 
 /* fastpair.Error, a ValueError with status, position and message. */

@@ -16,7 +16,7 @@ PyObject *fpy_column_type;
  * thread that is. */
 static void drop_buffer(void *context) {
     Py_buffer *buffer = context;
-    if (Py_IsInitialized()) { /* else the interpreter and its memory are gone */
+    if (fpy_is_alive()) { /* else the interpreter and its memory are gone */
         PyGILState_STATE state = PyGILState_Ensure();
         PyBuffer_Release(buffer);
         PyGILState_Release(state);

@@ -6,7 +6,7 @@
 
 /* In whatever thread the consumer is done. */
 static void drop_owner(void *context) {
-    if (!Py_IsInitialized()) return;
+    if (!fpy_is_alive()) return;
     PyGILState_STATE state = PyGILState_Ensure();
     Py_DECREF((PyObject *)context);
     PyGILState_Release(state);

@@ -19,8 +19,8 @@ typedef struct Header {
 
 #define LARGE      ((size_t)1 << 20)
 #define HUGE_PAGE  ((size_t)2 << 20)
-#define MOST_KEPT  ((size_t)512 << 20)
-#define MOST_SLOTS 128
+#define MOST_KEPT  ((size_t)2 << 30)
+#define MOST_SLOTS 512
 
 #ifdef __SANITIZE_ADDRESS__
 /* The sanitizer must see every block's bounds and end. */

@@ -10,7 +10,8 @@ A Column speaks Arrow: pyarrow.chunked_array(col), polars.Series(col), pandas.Se
 A Table of columns is what SQL engines take: t = fp.table(url=col); duckdb.sql("from t").
 Nothing else is needed at run time; other packages are used only if the caller brings them.
 """
-from ._column import Array, Chunk, Column, open
+from ._array import Array
+from ._column import Chunk, Column, open
 from ._compare import Comparison, compare
 from ._dataset import Dataset, open_table
 from ._fastpair import Error

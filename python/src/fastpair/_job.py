@@ -6,6 +6,7 @@ meet: one that dies leaves what nobody looks at, and one that runs again cannot 
 written. The driver is told which attempts succeeded and renames only these. Renaming needs a file system
 that all workers and the driver see; object stores have no such thing and are refused.
 """
+import contextlib
 import os
 import shutil
 import uuid
@@ -55,6 +56,7 @@ class Job:
             raise FileExistsError(f"{self.path} is there already; give mode='append' or mode='overwrite'")
         if self.mode == "append":
             self._next_number()
+        os.makedirs(self.hidden)
         return self
 
     def write(self, number, data):
@@ -64,7 +66,7 @@ class Job:
         reader = data if isinstance(data, pyarrow.RecordBatchReader) else pyarrow.table(data).to_reader()
         counted = _Counted(reader)
         attempt = os.path.join(self.hidden, f"attempt-{number:05d}-{uuid.uuid4().hex[:12]}")
-        os.makedirs(attempt)
+        os.mkdir(attempt)       # fails where the job was given up meanwhile
         write_part(attempt, counted.reader(), number, **self.options)
         return Written(number, attempt, counted.rows)
 
@@ -93,7 +95,7 @@ class Job:
         else:
             os.rename(ready, self.path)     # refused unless nothing or an empty folder is there
         _sync(os.path.dirname(self.path))
-        shutil.rmtree(self.hidden, ignore_errors=True)
+        self._forget()
 
     def _append(self, ready, made):
         there = open_table(self.path)
@@ -115,7 +117,14 @@ class Job:
 
     def abort(self):
         """Forgets everything that was written. Never fails."""
-        shutil.rmtree(self.hidden, ignore_errors=True)
+        self._forget()
+
+    def _forget(self):
+        # Attempts may still be under way: under another name they make no more files.
+        gone = self.hidden + ".gone"
+        with contextlib.suppress(OSError):
+            os.rename(self.hidden, gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 class _Counted:
