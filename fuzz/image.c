@@ -278,7 +278,7 @@ void fuzz_run_image(const uint8_t *data, size_t size) {
     status = fastpair_column_get_info(column, &info, &error);
     DEMAND(status == FASTPAIR_OK || status == FASTPAIR_ERROR_CORRUPT || memory.refused);
     int is_cold = data[20] & 1; /* a frame may hold far more than it has bytes */
-    DEMAND(is_cold || (totals.decoded_bytes <= 128 * (uint64_t)size &&
+    DEMAND(is_cold || (totals.decoded_bytes <= 512 * (uint64_t)size &&
                        totals.rows <= 16 * (uint64_t)size)); /* SECURITY.md */
     DEMAND(memory.peak <= OPEN_FIXED + OPEN_FACTOR * (uint64_t)size +
                               OPEN_DICTIONARY * totals.dictionaries + (is_cold ? OPEN_COLD : 0));

@@ -1,9 +1,9 @@
 /* image_arrow.c - a column in memory that may be anything, exported to Arrow.
  *
  * What is demanded: what is exported as text is UTF-8, row by row, by the oracle's definition of it;
- * an export as text, as bytes, in views and as a list give rows of the same sizes, and the same rows if
- * the column is valid (with a sidecar that lies, where decoding begins decides what comes); all memory is
- * given back. */
+ * an export as text, as bytes and in views give the same rows; one of a list gives rows of the same
+ * sizes, and the same rows if the column is valid (with a sidecar that lies, where decoding begins decides
+ * what comes); all memory is given back. */
 #include "image.h"
 
 #include "fastpair_arrow.h"
@@ -68,7 +68,8 @@ void fuzz_probe_arrow(const fastpair_column *column, uint64_t rows,
         for (uint64_t i = 0; i < (uint64_t)array.length; i++) {
             row got = row_of(&array, k % 2, i), wanted = row_of(&plain, 0, is_list ? listed[i] : i);
             DEMAND(got.size == wanted.size && got.is_null == wanted.is_null);
-            DEMAND(!is_good || !got.size || !memcmp(got.bytes, wanted.bytes, got.size));
+            int may_differ = is_list && !is_good;
+            DEMAND(may_differ || !got.size || !memcmp(got.bytes, wanted.bytes, got.size));
             DEMAND(!is_text || oracle_is_utf8(got.bytes, got.size));
         }
         schema.release(&schema);
