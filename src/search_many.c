@@ -94,8 +94,7 @@ static void set_rows(const fp_code_search *search, const fp_row_ends *rows, cons
 #endif
     (void)search, (void)words;
     for (uint32_t i = 0, from = rows->from; i < rows->count; from = rows->ends[i++])
-        if (from < rows->ends[i] && any_is_set(masks, from, rows->ends[i] - rows->less))
-            fp_set_bit(bits, rows->row + i);
+        if (any_is_set(masks, from, rows->ends[i])) fp_set_bit(bits, rows->row + i);
 }
 
 /* The rows of one block of row starts that begin or end in the window, from code `from` on. *count
@@ -105,8 +104,7 @@ static fastpair_status next_rows(const fp_many *many, uint32_t from, uint16_t *e
     fastpair_status status = fp_row_cursor_find(many->rows, many->window->places[from], error);
     if (!status) status = find_ends(many, from, count, ends, error);
     if (status) return status;
-    *rows =
-        (fp_row_ends){ends, *count, from, 0, fp_row_cursor_row(many->rows) - many->piece->first};
+    *rows = (fp_row_ends){ends, *count, from, fp_row_cursor_row(many->rows) - many->piece->first};
     if (rows->row >= many->piece->rows)
         return fp_chunk_fault(many->window->view, FP_SECTION_LENGTHS, 0,
                               "row lengths contradict the codes", error);
@@ -121,6 +119,14 @@ static int block_is_done(const fp_many *many, uint32_t count) {
     return count == many->rows->rows - many->rows->at;
 }
 
+/* Adds the pairs of codes from .. to to the singles, but for those that begin with a row's last code. */
+static void add_pairs(const fp_row_ends *rows, uint32_t to, uint64_t *singles, uint64_t *pairs) {
+    for (uint32_t i = 0; i < rows->count; i++)
+        if (rows->ends[i]) pairs[(rows->ends[i] - 1) / 64] &= ~(1ull << (rows->ends[i] - 1) % 64);
+    for (uint32_t word = rows->from / 64; word < to / 64; word++) singles[word] |= pairs[word];
+    singles[to / 64] |= pairs[to / 64] & ((1ull << to % 64) - 1);
+}
+
 fastpair_status fp_pass_many(const fp_many *many, uint32_t from, uint64_t *singles, uint64_t *pairs,
                              fastpair_error *error) {
     const uint32_t words = (many->window->count + 63) / 64;
@@ -133,15 +139,14 @@ fastpair_status fp_pass_many(const fp_many *many, uint32_t from, uint64_t *singl
         fp_row_ends rows;
         status = next_rows(many, from, ends, &count, &rows, error);
         if (status) break;
+        /* Where the rows after these end is not known yet. */
+        int is_done = block_is_done(many, count);
+        if (pairs) add_pairs(&rows, is_done ? ends[count - 1] : many->limit, singles, pairs);
         set_rows(many->search, &rows, singles, words, many->bits);
-        rows.less = 1;
-        if (pairs) set_rows(many->search, &rows, pairs, words, many->bits);
         if (count) from = ends[count - 1];
-        if (block_is_done(many, count)) continue;
+        if (is_done) continue;
         /* The last row goes on after the window. */
-        if (rows.row + count < many->piece->rows &&
-            (any_is_set(singles, from, many->limit) ||
-             (pairs && any_is_set(pairs, from, many->limit))))
+        if (rows.row + count < many->piece->rows && any_is_set(singles, from, many->limit))
             fp_set_bit(many->bits, rows.row + count);
         break;
     }

@@ -21,7 +21,7 @@ fastpair_status fp_place_all(const fp_code_search *search, fp_code_window *windo
 
 /* Sets the bits of all rows that have, from code `from` of the window on, a code whose bit is set in
  * `singles`, or a code whose bit is set in `pairs` and the code after it. Both have room for one word
- * more; `pairs` may be NULL. */
+ * more and are changed; `pairs` may be NULL. */
 fastpair_status fp_pass_many(const fp_many *many, uint32_t from, uint64_t *singles, uint64_t *pairs,
                              fastpair_error *error);
 
@@ -41,11 +41,10 @@ void fp_find_codes(const fp_code_search *search, const fp_code_window *window, u
                    const fp_place_list *list);
 
 /* Rows that end with codes ends[0 .. count); the first begins with code `from`, and each other where
- * the one before it ends. The last `less` codes of each do not count. Bits are set from bit `row`
- * on. */
+ * the one before it ends. Bits are set from bit `row` on. */
 typedef struct fp_row_ends {
     const uint16_t *ends;
-    uint32_t count, from, less;
+    uint32_t count, from;
     uint64_t row;
 } fp_row_ends;
 

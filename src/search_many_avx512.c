@@ -76,44 +76,71 @@ FP_TARGET uint32_t fp_place_codes_avx512(const fp_code_search *search, fp_code_w
     return (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(base));
 }
 
-/* Codes of 32 that begin before a byte. */
-FP_INLINE uint32_t count_before(const uint32_t *places, uint32_t byte) {
-    __m512i limit = _mm512_set1_epi32((int)byte);
-    uint32_t low = _mm512_cmplt_epu32_mask(_mm512_loadu_si512(places), limit),
-             high = _mm512_cmplt_epu32_mask(_mm512_loadu_si512(places + 16), limit);
-    return (uint32_t)count_bits(low | high << 16);
+/* Places of a window as 16-bit numbers from the first on, so that one look sees 32 of them; and what
+ * looks may see after the last. */
+typedef struct near_places {
+    uint16_t at[FP_WINDOW_CODES + 1 + FP_WINDOW_SLACK];
+} near_places;
+
+/* Fills in codes from .. to. */
+FP_INLINE void fill_near(const uint32_t *places, uint32_t from, uint32_t to, near_places *near) {
+    const __m512i base = _mm512_set1_epi32((int)places[from]);
+    __m512i evens = _mm512_set_epi16(62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40, 38, 36, 34, 32,
+                                     30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    for (uint32_t i = from; i <= to; i += 32) {
+        __m512i low = _mm512_sub_epi32(_mm512_loadu_si512(places + i), base),
+                high = _mm512_sub_epi32(_mm512_loadu_si512(places + i + 16), base);
+        _mm512_storeu_si512(near->at + i, _mm512_permutex2var_epi16(low, evens, high));
+    }
+    _mm512_storeu_si512(near->at + to + 1, _mm512_set1_epi16(-1));
 }
 
-/* The first code from .. to that begins at `byte` or after it, without a branch that is hard to
- * guess. */
-FP_INLINE uint32_t find_code(const uint32_t *places, uint32_t from, uint32_t to, uint32_t byte) {
-    for (uint32_t count = to - from; count; count -= count / 2 + count % 2) {
-        uint32_t half = count / 2 + count % 2;
-        from += places[from + half - 1] < byte ? half : 0;
+/* Codes of 32 that begin before a byte. */
+FP_INLINE uint32_t count_before(const uint16_t *near, uint32_t byte) {
+    __m512i limit = _mm512_set1_epi16((short)byte);
+    return (uint32_t)count_bits(_mm512_cmplt_epu16_mask(_mm512_loadu_si512(near), limit));
+}
+
+/* Parts of a list that are searched by turns. */
+#define CHAINS 8
+
+/* The first codes from .. to that begin at `bytes` or after them, without a branch that is hard to
+ * guess. The searches take their steps together, as each waits for its own. */
+FP_INLINE void find_firsts(const uint16_t *near, uint32_t from, uint32_t to,
+                           const uint32_t bytes[CHAINS], uint32_t at[CHAINS]) {
+    for (uint32_t c = 0; c < CHAINS; c++) at[c] = from;
+    for (uint32_t count = to - from, half; count; count -= half) {
+        half = count / 2 + count % 2;
+#pragma GCC unroll 8
+        for (uint32_t c = 0; c < CHAINS; c++) at[c] += near[at[c] + half - 1] < bytes[c] ? half : 0;
     }
-    return from;
 }
 
 /* Rows are short, so a look at 32 codes mostly finds the end of one. The next row begins there, so
- * looks wait for each other; therefore four parts of the list are searched by turns. */
+ * looks wait for each other; therefore parts of the list are searched by turns. */
 FP_TARGET void fp_find_codes_avx512(const fp_code_window *window, uint32_t from,
                                     const fp_place_list *list) {
-    enum { CHAINS = 4 };
-    const uint32_t *places = window->places, each = list->count / CHAINS;
-    uint32_t at[CHAINS], done = 0;
-    for (uint32_t c = 0; c < CHAINS && each; c++)
-        at[c] =
-            c ? find_code(places, from, window->count, (uint32_t)list->places[c * each - 1]) : from;
-    for (; done < each; done++)
-#pragma GCC unroll 4
-        for (uint32_t c = 0; c < CHAINS; c++) {
-            uint32_t byte = (uint32_t)list->places[c * each + done],
-                     more = count_before(places + at[c], byte);
-            at[c] += more;
-            while (__builtin_expect(more == 32, 0))
-                at[c] += more = count_before(places + at[c], byte);
-            list->codes[c * each + done] = (uint16_t)at[c];
-        }
+    const uint32_t *places = window->places, base = places[from];
+    uint32_t each = list->count / CHAINS, at[CHAINS], before[CHAINS], done = 0;
+    /* Where tokens are long, a window may have more than 16 bits can say. */
+    if (places[window->count] - base >= UINT16_MAX) each = 0;
+    if (each) {
+        near_places near;
+        fill_near(places, from, window->count, &near);
+        for (uint32_t c = 0; c < CHAINS; c++)
+            before[c] = c ? (uint32_t)list->places[c * each - 1] - base : 0;
+        find_firsts(near.at, from, window->count, before, at);
+        for (; done < each; done++)
+#pragma GCC unroll 8
+            for (uint32_t c = 0; c < CHAINS; c++) {
+                uint32_t byte = (uint32_t)list->places[c * each + done] - base,
+                         more = count_before(near.at + at[c], byte);
+                at[c] += more;
+                while (__builtin_expect(more == 32, 0))
+                    at[c] += more = count_before(near.at + at[c], byte);
+                list->codes[c * each + done] = (uint16_t)at[c];
+            }
+    }
     for (uint32_t i = CHAINS * each, k = each ? at[CHAINS - 1] : from; i < list->count; i++) {
         k = fp_window_skip(window, k, list->places[i]);
         list->codes[i] = (uint16_t)k;
@@ -122,19 +149,19 @@ FP_TARGET void fp_find_codes_avx512(const fp_code_window *window, uint32_t from,
 
 FP_TARGET void fp_set_rows_avx512(const fp_row_ends *rows, const uint64_t *masks, uint32_t words,
                                   uint64_t *bits) {
-    /* Bits that are set before each word. A row has one if more are set before its end than before its
-     * beginning. */
+    /* Bits that are set before each word. A row has one if more are set before its end than before the
+     * end of the row before it. */
     uint32_t before[FP_WINDOW_WORDS + 1] = {0};
     for (uint32_t i = 0; i < words; i++) before[i + 1] = before[i] + (uint32_t)count_bits(masks[i]);
     uint64_t row = rows->row, found = 0;
-    uint32_t at = rows->from;
+    uint32_t seen = before[rows->from / 64] +
+                    (uint32_t)count_bits(_bzhi_u64(masks[rows->from / 64], rows->from % 64));
     for (uint32_t i = 0; i < rows->count; i++) {
-        uint32_t end = rows->ends[i], last = end - (end > at ? rows->less : 0);
-        uint32_t seen = before[at / 64] + (uint32_t)count_bits(_bzhi_u64(masks[at / 64], at % 64)),
-                 now = before[last / 64] +
-                       (uint32_t)count_bits(_bzhi_u64(masks[last / 64], last % 64));
+        uint32_t end = rows->ends[i],
+                 now =
+                     before[end / 64] + (uint32_t)count_bits(_bzhi_u64(masks[end / 64], end % 64));
         found |= (uint64_t)(now != seen) << row % 64;
-        at = end;
+        seen = now;
         if (++row % 64 == 0) {
             bits[row / 64 - 1] |= found;
             found = 0;
