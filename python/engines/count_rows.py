@@ -7,7 +7,8 @@ Every function below is one engine's way to say it, and all have the same answer
 them. Engines on clusters collect any ten rows, so that ten are the smallest ten here.
 
 With --gpu, Ray and Dask put decoding on workers that have a GPU: a unit's rows go from the file to the GPU's
-memory compressed, and are decoded there, into tensors of PyTorch or arrays of CuPy.
+memory compressed, and are decoded there, into tensors of PyTorch or arrays of CuPy. Where there is no engine,
+--engine process --gpu gives the same work to plain processes that share a GPU.
 """
 import argparse
 import os
@@ -17,8 +18,10 @@ import fastpair as fp
 TEN = 10
 
 
-def with_process(path, column, word):
+def with_process(path, column, word, gpu=None):
     """One process, no engine: units one after another, searched on codes."""
+    if gpu:
+        return with_processes_on_gpu(path, column, word, gpu)
     test = ("contains", column, word)
     units = fp.open_table(path).units()
     rows = [row for unit in units for row in unit.read([column], where=test)[column].to_pylist()]
@@ -108,6 +111,16 @@ def with_dask_on_gpus(path, column, word, library, find=None):
     return gather(dask.compute(*tasks, optimize_graph=False))
 
 
+def with_processes_on_gpu(path, column, word, library, find=None, workers=2):
+    """Units go to processes of Python's own that share a GPU: what a worker of an engine does, without one."""
+    import multiprocessing
+
+    tasks = [({"item": unit}, column, word, library) for unit in fp.open_table(os.path.abspath(path)).units()]
+    # Not forked: CUDA does not survive that.
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        return gather(pool.starmap(find or find_on_gpu, tasks, chunksize=1))
+
+
 def find_on_gpu(item, column, word, library):
     """How many rows of a unit contain the word, and the smallest ten of them; in a worker that has a GPU."""
     unit = item["item"]
@@ -156,10 +169,10 @@ def main():
     parser.add_argument("column")
     parser.add_argument("word")
     parser.add_argument("--engine", choices=ENGINES, default="process")
-    parser.add_argument("--gpu", choices=("torch", "cupy"), help="decode on GPU workers (Ray and Dask)")
+    parser.add_argument("--gpu", choices=("torch", "cupy"), help="decode on GPU workers (process, Ray and Dask)")
     given = parser.parse_args()
-    if given.gpu and given.engine not in ("ray", "dask"):
-        parser.error("--gpu is for Ray and Dask")
+    if given.gpu and given.engine not in ("process", "ray", "dask"):
+        parser.error("--gpu is for one machine's processes, Ray and Dask")
     more = {"gpu": given.gpu} if given.gpu else {}
     count, rows = ENGINES[given.engine](given.table, given.column, given.word, **more)
     print(f"{count} rows contain {given.word!r}; the smallest:")

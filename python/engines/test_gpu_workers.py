@@ -1,6 +1,8 @@
 """The examples on GPU workers, where the GPU is emulated: with libraries that were built with kernels."""
 import os
 import pathlib
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -57,6 +59,24 @@ def test_dask(parts, answer):
             return count_rows.with_dask_on_gpus(parts, "line", WORD, "cupy", emulated.find)
 
     assert on_workers(run) == answer
+
+
+def test_processes(parts, answer, monkeypatch):
+    for name, value in VARIABLES.items():
+        monkeypatch.setenv(name, value)     # libraries are looked for where it says when a process begins
+    found = on_workers(lambda: count_rows.with_processes_on_gpu(parts, "line", WORD, "cupy", emulated.find))
+    assert found == answer
+
+
+def test_check_says_that_there_is_no_gpu(tmp_path):
+    """Right answers of the CPU, and exit code 77."""
+    rows = tmp_path / "rows.txt"
+    rows.write_text("".join(f"line {i} {'failed' if i % 7 == 0 else 'ok'}\n" for i in range(1000)))
+    script = pathlib.Path(count_rows.__file__).parent / "gpu_worker_check.py"
+    done = subprocess.run([sys.executable, script, rows, "--parts", "3"], capture_output=True, text=True, timeout=120)
+    if done.returncode == 0:
+        pytest.skip("there is a GPU")
+    assert done.returncode == 77 and "143 of them" in done.stdout and "right" in done.stdout, done.stdout + done.stderr
 
 
 def test_search():

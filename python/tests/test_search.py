@@ -1,4 +1,5 @@
 """Searches against the same tests in Python."""
+import array
 import re
 
 import pytest
@@ -141,3 +142,29 @@ def test_prepared_predicates(column, binary, rows):
     part = column[10:20]
     column.close()
     assert part._count(prepared) == part._count(tree)
+
+
+class _Pair:
+    """Capsules for one consumer."""
+
+    def __init__(self, pair):
+        self.pair = pair
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.pair
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 6, 40, 5000])
+def test_listed_views(column, binary, step):
+    """Dense lists, which are decoded as a range, and others; ascending or not; with null rows."""
+    pa = pytest.importorskip("pyarrow")
+    for whole in (column, binary):
+        for part in (whole, whole[7:9001]):
+            for numbers in (range(0, len(part), step), range(len(part) - 1, -1, -step), range(3, 4), range(0)):
+                wanted = array.array("q", numbers).tobytes()
+                found = pa.array(_Pair(part._listed_views(wanted)))
+                assert found.to_pylist() == part._listed(wanted).to_pylist()
+                assert found.null_count == part._listed(wanted).null_count
+                found.validate(full=True)
+    with pytest.raises(IndexError):
+        column._listed_views(array.array("q", [len(column)]).tobytes())

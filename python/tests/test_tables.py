@@ -4,6 +4,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import duckdb
@@ -15,6 +16,7 @@ import pytest
 
 import fastpair as fp
 from conftest import make_rows
+from fastpair import _dataset
 
 FAST = {"codec": "onpair12"}
 
@@ -543,3 +545,50 @@ def test_no_columns(dataset):
     assert unit.read([]).num_columns == 0
     assert sum(len(batch) for batch in unit.batches([])) == unit.rows
     assert sum(len(batch) for batch in unit.batches([], ("contains", "url", "GET"))) == unit.count(("contains", "url", "GET"))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_work_ahead(threads):
+    """Results in order; few are made before they are fetched; an error comes in its place and ends the work."""
+    made, lock = [], threading.Lock()
+
+    def work(unit):
+        time.sleep(0.002 * (unit % 3))
+        with lock:
+            made.append(unit)
+        if unit == 30:
+            raise KeyError(unit)
+        return unit
+
+    assert list(_dataset.ahead(work, list(range(25)), threads)) == list(range(25))
+    assert sorted(made) == list(range(25))
+    made.clear()
+    results = _dataset.ahead(work, list(range(100)), threads)
+    assert next(results) == 0
+    time.sleep(0.1)
+    assert len(made) <= 1 + threads + 2
+    with pytest.raises(KeyError):
+        for number, result in enumerate(results, 1):
+            assert result == number
+    time.sleep(0.1)     # for those that were under way
+    assert number == 29 and len(made) <= 31 + threads + 2
+    made.clear()
+    results = _dataset.ahead(work, list(range(20)), threads)
+    next(results)
+    results.close()
+    time.sleep(0.1)
+    assert len(made) <= 1 + threads + 2
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_totals(threads):
+    def work(unit):
+        if unit == 70:
+            raise KeyError(unit)
+        return unit
+
+    assert _dataset.total(work, list(range(60)), threads) == sum(range(60))
+    assert _dataset.total(work, [], threads) == 0
+    with pytest.raises(KeyError):
+        _dataset.total(work, list(range(1000)), threads)
+

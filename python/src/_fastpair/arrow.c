@@ -138,17 +138,22 @@ static int export_rows(const ColumnObject *self, fastpair_column *column,
     return -1;
 }
 
-/* The same as a pair of capsules. */
+/* Takes both structs over, also if it fails. */
+static PyObject *make_pair(struct ArrowSchema *schema, struct ArrowArray *array) {
+    PyObject *type = fpy_schema_capsule(schema), *rows = fpy_array_capsule(array);
+    PyObject *result = type && rows ? PyTuple_Pack(2, type, rows) : NULL;
+    Py_XDECREF(type);
+    Py_XDECREF(rows);
+    return result;
+}
+
+/* All rows of a range as a pair of capsules. */
 static PyObject *export_pair(const ColumnObject *self, fastpair_column *column,
                              const fastpair_arrow_options *options) {
     struct ArrowSchema schema;
     struct ArrowArray array;
     if (export_rows(self, column, options, &schema, &array) != 0) return NULL;
-    PyObject *type = fpy_schema_capsule(&schema), *rows = fpy_array_capsule(&array);
-    PyObject *result = type && rows ? PyTuple_Pack(2, type, rows) : NULL;
-    Py_XDECREF(type);
-    Py_XDECREF(rows);
-    return result;
+    return make_pair(&schema, &array);
 }
 
 PyObject *fpy_column_arrow_array(PyObject *object, PyObject *arguments, PyObject *keywords) {
@@ -232,19 +237,36 @@ static uint64_t *read_numbers(const ColumnObject *self, const Py_buffer *buffer,
     return rows;
 }
 
-/* _listed(numbers): an Array of listed rows; `numbers` is a buffer of native int64. */
-PyObject *fpy_column_listed(PyObject *object, PyObject *arguments) {
+/* A list of rows of a column. Both are the caller's to close. */
+typedef struct List {
+    fastpair_column *column;
+    uint64_t *rows;
+    uint64_t count;
+} List;
+
+/* Reads the one argument of a method, a buffer of native int64. 0, or -1 with an exception. */
+static int list_open(List *list, PyObject *object, PyObject *arguments) {
     ColumnObject *self = (ColumnObject *)object;
     Py_buffer buffer;
-    if (!PyArg_ParseTuple(arguments, "y*", &buffer)) return NULL;
-    uint64_t count = 0, *rows = NULL;
-    fastpair_column *column = fpy_column_hold(self);
-    if (column) rows = read_numbers(self, &buffer, &count);
+    *list = (List){0};
+    if (!PyArg_ParseTuple(arguments, "y*", &buffer)) return -1;
+    list->column = fpy_column_hold(self);
+    if (list->column) list->rows = read_numbers(self, &buffer, &list->count);
     PyBuffer_Release(&buffer);
-    if (!rows) {
-        fastpair_column_close(column);
-        return NULL;
-    }
+    if (list->rows) return 0;
+    fastpair_column_close(list->column);
+    return -1;
+}
+
+static void list_close(List *list) {
+    fastpair_column_close(list->column);
+    free(list->rows);
+}
+
+/* _listed(numbers): an Array of listed rows; `numbers` is a buffer of native int64. */
+PyObject *fpy_column_listed(PyObject *object, PyObject *arguments) {
+    List list;
+    if (list_open(&list, object, arguments) != 0) return NULL;
     /* Offsets as wide as the rows need, whatever the column's are: rows may repeat. */
     fastpair_arrow_options options = {.struct_size = sizeof options, .allocator = fpy_allocator()};
     fastpair_error error;
@@ -252,10 +274,66 @@ PyObject *fpy_column_listed(PyObject *object, PyObject *arguments) {
     struct ArrowArray array;
     fastpair_status status;
     Py_BEGIN_ALLOW_THREADS
-        status =
-            fastpair_column_export_listed(column, rows, count, &options, &schema, &array, &error);
-        fastpair_column_close(column);
-        free(rows);
+        status = fastpair_column_export_listed(list.column, list.rows, list.count, &options,
+                                               &schema, &array, &error);
+        list_close(&list);
     Py_END_ALLOW_THREADS
     return status == FASTPAIR_OK ? fpy_array_new(&schema, &array) : fpy_raise(&error);
+}
+
+/* ---------------------------------------------------------------- views of listed rows */
+
+/* A row that is looked up by its number takes as long as this many in a range. */
+#define LOOKUP_ROWS 5u
+
+/* Whether rows ascend and are so many of their range that all of it is decoded sooner. */
+static int is_dense(const List *list) {
+    for (uint64_t i = 1; i < list->count; i++) {
+        if (list->rows[i] <= list->rows[i - 1]) return 0;
+    }
+    return list->count && list->rows[list->count - 1] - list->rows[0] < list->count * LOOKUP_ROWS;
+}
+
+/* Keeps those rows of a range of views that are listed and ascend. The buffers are ours until the array
+ * is handed on. */
+static void keep_listed(const List *list, struct ArrowArray *array) {
+    uint8_t *validity = (uint8_t *)array->buffers[0], *views = (uint8_t *)array->buffers[1];
+    int64_t nulls = 0;
+    for (uint64_t i = 0; i < list->count; i++) {
+        uint64_t row = list->rows[i] - list->rows[0];
+        if (row != i) memcpy(views + i * 16, views + row * 16, 16);
+        if (!validity) continue;
+        unsigned bit = validity[row / 8] >> row % 8 & 1u;
+        validity[i / 8] = (uint8_t)((validity[i / 8] & ~(1u << i % 8)) | bit << i % 8);
+        nulls += !bit;
+    }
+    array->length = (int64_t)list->count;
+    array->null_count = nulls;
+}
+
+/* _listed_views(numbers): the same rows as views. Bytes between rows are kept with them where that is
+ * faster than to look each row up. */
+PyObject *fpy_column_listed_views(PyObject *object, PyObject *arguments) {
+    List list;
+    if (list_open(&list, object, arguments) != 0) return NULL;
+    fastpair_arrow_options options = {.struct_size = sizeof options,
+                                      .layout = FASTPAIR_ARROW_VIEWS,
+                                      .allocator = fpy_allocator()};
+    fastpair_error error;
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    fastpair_status status;
+    Py_BEGIN_ALLOW_THREADS
+        if (is_dense(&list)) {
+            uint64_t range = list.rows[list.count - 1] - list.rows[0] + 1;
+            status = fastpair_column_export_array(list.column, list.rows[0], range, &options,
+                                                  &schema, &array, &error);
+            if (status == FASTPAIR_OK) keep_listed(&list, &array);
+        } else {
+            status = fastpair_column_export_listed(list.column, list.rows, list.count, &options,
+                                                   &schema, &array, &error);
+        }
+        list_close(&list);
+    Py_END_ALLOW_THREADS
+    return status == FASTPAIR_OK ? make_pair(&schema, &array) : fpy_raise(&error);
 }

@@ -100,10 +100,11 @@ fastpair_allocator fpy_allocator(void);
 PyObject *fpy_column_arrow_schema(PyObject *self, PyObject *arguments);
 PyObject *fpy_column_arrow_array(PyObject *self, PyObject *arguments, PyObject *keywords);
 PyObject *fpy_column_arrow_stream(PyObject *self, PyObject *arguments, PyObject *keywords);
-/* Decoded rows as an Array: all of a column's, or listed ones. */
+/* Decoded rows as an Array, all of a column's or listed ones; the same as capsules of views. */
 PyObject *fpy_column_decode(PyObject *self, PyObject *arguments);
-PyObject *fpy_column_views(PyObject *self, PyObject *none);
 PyObject *fpy_column_listed(PyObject *self, PyObject *arguments);
+PyObject *fpy_column_views(PyObject *self, PyObject *none);
+PyObject *fpy_column_listed_views(PyObject *self, PyObject *arguments);
 
 /* Fills *options in for a column's range: the layout that its bytes need, unless `requested`, a
  * capsule with a schema or None, asks for another. 0, or -1 with an exception. */

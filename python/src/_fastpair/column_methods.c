@@ -136,6 +136,7 @@ PyMethodDef fpy_column_methods[] = {
     {"_decode", fpy_column_decode, METH_VARARGS, NULL},
     {"_views", fpy_column_views, METH_NOARGS, NULL},
     {"_listed", fpy_column_listed, METH_VARARGS, NULL},
+    {"_listed_views", fpy_column_listed_views, METH_VARARGS, NULL},
     {"_search", fpy_column_search, METH_VARARGS, NULL},
     {"_count", fpy_column_count, METH_VARARGS, NULL},
     {"_filter", fpy_column_filter, METH_VARARGS, NULL},

@@ -154,9 +154,21 @@ PyObject *fpy_column_filter(PyObject *object, PyObject *arguments) {
 /* Numbers of rows that were found, and a bitmap for the block that is searched. */
 typedef struct Found {
     uint64_t *rows;
-    uint64_t count, capacity;
+    uint64_t count, limit;
     uint8_t *bitmap;
 } Found;
+
+/* Makes room for `more` rows, or as many as are still wanted. 0, or -1 with an exception. */
+static int make_room(Found *found, uint64_t more) {
+    if (more > found->limit - found->count) more = found->limit - found->count;
+    uint64_t *rows = realloc(found->rows, (found->count + more + 1) * sizeof *rows);
+    if (!rows) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    found->rows = rows;
+    return 0;
+}
 
 /* Adds the rows of one block, which lies inside the range. 0, or -1 with an exception. */
 static int find_block(const Search *search, uint64_t at, uint64_t count, Found *found) {
@@ -170,8 +182,9 @@ static int find_block(const Search *search, uint64_t at, uint64_t count, Found *
         fpy_raise(&error);
         return -1;
     }
+    if (make_room(found, matches.matches) != 0) return -1;
     for (uint64_t i = 0; matches.matches && i < (count + 7) / 8; i++) {
-        for (unsigned bits = found->bitmap[i]; bits && found->count < found->capacity;
+        for (unsigned bits = found->bitmap[i]; bits && found->count < found->limit;
              bits &= bits - 1) {
             found->rows[found->count++] = at + i * 8 + (unsigned)__builtin_ctz(bits);
         }
@@ -189,14 +202,12 @@ PyObject *fpy_column_find(PyObject *object, PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, "OKK", &tree, &from, &limit)) return NULL;
     if (fpy_search_open(&search, object, tree) != 0) return NULL;
     uint64_t step = search.count < BLOCK_ROWS ? search.count : BLOCK_ROWS;
-    Found found = {.capacity = limit < search.count ? limit : search.count};
-    found.rows = malloc(found.capacity ? found.capacity * sizeof *found.rows : 1);
-    found.bitmap = malloc(step / 8 + 1);
-    int good = found.rows && found.bitmap;
-    if (!good) PyErr_NoMemory();
-    uint64_t block = found.capacity < search.count ? FIRST_ROWS : BLOCK_ROWS;
-    for (uint64_t at = from; good && at < search.count && found.count < found.capacity;
-         at += block) {
+    Found found = {.limit = limit < search.count ? limit : search.count,
+                   .bitmap = malloc(step / 8 + 1)};
+    int good = found.bitmap && make_room(&found, 0) == 0;
+    if (!found.bitmap) PyErr_NoMemory();
+    uint64_t block = found.limit < search.count ? FIRST_ROWS : BLOCK_ROWS;
+    for (uint64_t at = from; good && at < search.count && found.count < found.limit; at += block) {
         if (at > from && block < BLOCK_ROWS) block *= 2;
         uint64_t count = search.count - at < block ? search.count - at : block;
         good = find_block(&search, at, count, &found) == 0;

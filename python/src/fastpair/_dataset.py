@@ -1,15 +1,16 @@
 """Tables on disk: a folder of columns, or of parts that are such folders."""
-import collections
 import concurrent.futures
 import os
+import queue
+import threading
 
 from . import _condition, _fastpair, _files, _show, _threads
 from ._parts import Opener, check_same
-from ._unit import Unit, arrow_type, pieces
+from ._unit import Readers, Unit, arrow_type
 
 # What is decoded at once for an engine, about: smaller chunks are taken together. Rows, and bytes of the
 # leading column.
-BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 18
 BATCH_BYTES = 16 << 20
 
 
@@ -113,12 +114,13 @@ class Dataset:
             return len(self)
         _condition.check(where, self._parts[0].types)
         whole = Dataset(self._parts)
-        return sum(ahead(lambda unit: unit.count(where), whole._batch_units(), threads))
+        return total(Readers((), where).count, whole._batch_units(), threads)
 
     def _batches(self, columns, where, limit, threads):
         tested = [name for name in self._parts[0].types if name not in columns]
         seen = Dataset(self._parts, columns + tested) if where is not None else self[columns]
-        for batches in ahead(lambda unit: list(unit.batches(columns, where, limit)), seen._batch_units(), threads):
+        readers = Readers(columns, where)
+        for batches in ahead(lambda unit: list(readers.batches(unit, limit)), seen._batch_units(), threads):
             yield from batches
 
     # ------------------------------------------------------------ Arrow
@@ -126,7 +128,8 @@ class Dataset:
     def _pieces(self):
         """(rows, arrays) of all rows, decoded a few units ahead."""
         types = self._parts[0].types
-        for found in ahead(lambda unit: list(pieces(unit, self._columns, None)), self._batch_units(), None):
+        readers = Readers(self._columns)
+        for found in ahead(lambda unit: list(readers.pieces(unit)), self._batch_units(), None):
             for rows, columns in found:
                 for name, column in columns.items():
                     if not isinstance(types[name], str) and column.type != types[name]:
@@ -165,24 +168,98 @@ def _ranges(part, rows, size):
         yield first, count
 
 
+class _Ahead:
+    """Work on units, a few of them under way or waiting to be fetched.
+
+    Threads take units one after another for as long as there are not too many results; then they end, and are
+    started again. So no thread ever waits for whoever fetches, who may never come back.
+    """
+
+    def __init__(self, work, units, threads):
+        self.work, self.units, self.threads = work, units, threads
+        self.pool = concurrent.futures.ThreadPoolExecutor(threads)
+        self.lock = threading.Lock()
+        self.done = queue.SimpleQueue()
+        self.running = self.taken = self.fetched = 0
+
+    def _may_take(self):
+        return self.taken < min(len(self.units), self.fetched + self.threads + 2)
+
+    def start(self):
+        with self.lock:
+            while self.running < self.threads and self._may_take() and self.running < len(self.units) - self.fetched:
+                self.running += 1
+                self.pool.submit(self._run)
+
+    def _run(self):
+        while True:
+            with self.lock:
+                if not self._may_take():
+                    self.running -= 1
+                    return
+                number = self.taken
+                self.taken += 1
+            try:
+                self.done.put((number, self.work(self.units[number]), None))
+            except BaseException as error:      # for whoever fetches
+                self.done.put((number, None, error))
+
+    def results(self):
+        early = {}
+        for number in range(len(self.units)):
+            self.start()
+            while number not in early:
+                which, result, error = self.done.get()
+                early[which] = result, error
+            result, error = early.pop(number)
+            if error is not None:
+                raise error
+            with self.lock:
+                self.fetched += 1
+            yield result
+
+    def close(self):
+        with self.lock:
+            self.taken = len(self.units)
+        # Nobody waits here: what is no longer wanted may be collected in a thread of the pool itself.
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+
 def ahead(work, units, threads):
     """work(unit) of all units, in order, a few of them under way at once."""
-    threads = _threads.count(threads)
-    if threads <= 1 or len(units) <= 1:
+    threads = min(_threads.count(threads), len(units))
+    if threads <= 1:
         yield from map(work, units)
         return
-    pool = concurrent.futures.ThreadPoolExecutor(threads)
-    waiting = collections.deque()
+    under_way = _Ahead(work, units, threads)
     try:
-        for unit in units:
-            waiting.append(pool.submit(work, unit))
-            if len(waiting) > threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        yield from under_way.results()
     finally:
-        # Nobody waits here: what is no longer wanted may be collected in a thread of the pool itself.
-        pool.shutdown(wait=False, cancel_futures=True)
+        under_way.close()
+
+
+def total(work, units, threads):
+    """The sum of work(unit) of all units, in any order: the caller and other threads take one after another."""
+    threads = min(_threads.count(threads), len(units))
+    if threads <= 1:
+        return sum(map(work, units))
+    left, sums, errors = iter(units), [], []        # threads may share the iterator of a list
+
+    def run():
+        try:
+            sums.append(sum(work(unit) for unit in left if not errors))
+        except BaseException as error:      # for the caller to raise
+            errors.append(error)
+
+    others = [threading.Thread(target=run) for _ in range(threads - 1)]
+    for thread in others:
+        thread.start()
+    run()
+    for thread in others:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return sum(sums)
 
 
 # ---------------------------------------------------------------- opening

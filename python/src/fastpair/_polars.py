@@ -249,19 +249,23 @@ class _Source:
             # These are rows of the table: a predicate comes afterwards.
             units = _first_rows(units, n_rows)
         schema = self.schema()
+        everything = list(dict.fromkeys([*wanted, *tested]))
+        found, all_rows = _unit.Readers(read, where, True), _unit.Readers(everything, None, True)
+
+        def chosen(frame, names):
+            return frame if names == wanted else frame.select(wanted)
 
         def work(unit):
             if where is not None:
                 try:
-                    frame = _frame(unit, read, where, schema, polars)
-                    return (frame if complete else frame.filter(predicate)).select(wanted)
+                    frame = _frame(found.pieces(unit), read, schema, polars)
+                    return chosen(frame if complete else frame.filter(predicate), read)
                 except _fastpair.Error as error:
                     # Too many patterns, or too long ones.
                     if error.status not in ("LIMIT", "INVALID_ARGUMENT"):
                         raise
-            everything = list(dict.fromkeys([*wanted, *tested]))
-            frame = _frame(unit, everything, None, schema, polars)
-            return (frame if predicate is None else frame.filter(predicate)).select(wanted)
+            frame = _frame(all_rows.pieces(unit), everything, schema, polars)
+            return chosen(frame if predicate is None else frame.filter(predicate), everything)
 
         empty = True
         for frame in _dataset.ahead(work, units, self.threads):
@@ -283,19 +287,10 @@ def _first_rows(units, count):
     return result
 
 
-def _gather(polars):
-    """Rows by number in Polars, without a copy of the numbers; None where there is no NumPy."""
-    try:
-        import numpy
-    except ImportError:
-        return None
-    return lambda rows, numbers: polars.Series(rows).gather(polars.Series(numpy.frombuffer(numbers, numpy.int64)))
-
-
-def _frame(unit, names, where, schema, polars):
-    """The rows of a unit as a frame."""
+def _frame(pieces, names, schema, polars):
+    """The rows of a unit, piece by piece, as a frame."""
     frames = []
-    for _, columns in _unit.pieces(unit, names, where, True, _gather(polars)):
+    for _, columns in pieces:
         frames.append(polars.DataFrame([polars.Series(name, values, strict=True) for name, values in columns.items()]))
     if not frames:
         return polars.DataFrame(schema={name: schema[name] for name in names})

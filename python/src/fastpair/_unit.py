@@ -1,5 +1,6 @@
 """Units of work: rows of one part of a table, to be read by whichever process gets them."""
 import bisect
+import copy
 import dataclasses
 import functools
 
@@ -7,11 +8,11 @@ from . import _condition, _fastpair, _files
 
 # Bytes of the leading column that are decoded or searched at once, and bytes that an array may have.
 PIECE_BYTES = 4 << 20
+# The same where they become views of an engine in this process, for which every piece is some work.
+VIEW_PIECE_BYTES = 16 << 20
 ARRAY_BYTES = 1 << 30
 # Rows that are read at once where no column of strings says how many.
 REST_ROWS = 1 << 17
-# Where more than this part of the rows pass, decoding all of them is faster than decoding a list.
-DENSE = 0.2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,24 +70,48 @@ class _Views:
 
     __slots__ = ("_pair",)
 
-    def __init__(self, column):
-        self._pair = column._views()
+    def __init__(self, pair):
+        self._pair = pair
 
     def __arrow_c_array__(self, requested_schema=None):
         return self._pair
 
 
-def pieces(unit, columns, where, as_views=False, gather=None):
-    """(rows, {name: what speaks Arrow}) of a unit, for consumers that are not pyarrow.
+class Readers:
+    """Readers of the units of a table, which threads may share.
 
-    as_views: where all rows are decoded they come as views. gather(rows, numbers), an engine's own: where many
-    rows pass, all are decoded, and it chooses; `numbers` are bytes of 64-bit integers.
+    columns, where   as Unit.read() takes them
+    as_views         rows are decoded as views
+
+    Units of one part come one after another. What opening it takes, and what a test becomes there, is done once
+    for all of them, unless columns are in a file that threads cannot share.
     """
-    reader = _Reader(unit, columns, where)
-    if as_views:
-        reader.decode = _Views
-    reader.gather = gather
-    return reader.pieces()
+
+    def __init__(self, columns, where=None, as_views=False):
+        self.columns, self.where, self.as_views = columns, where, as_views
+        self.last = None, None
+
+    def _of(self, unit):
+        part, reader = self.last
+        if reader is not None and part == (unit.part, unit.files, unit.stamp, unit.part_rows):
+            return reader.at(unit)
+        reader = _Reader(unit, self.columns, self.where)
+        reader.as_views = self.as_views
+        if reader.rest is None:
+            self.last = (unit.part, unit.files, unit.stamp, unit.part_rows), reader
+        return reader
+
+    def pieces(self, unit):
+        """(rows, {name: what speaks Arrow}) of a unit, for consumers that are not pyarrow."""
+        return self._of(unit).pieces()
+
+    def batches(self, unit, limit=None):
+        """As Unit.batches()."""
+        return self._of(unit).batches(limit)
+
+    def count(self, unit):
+        """As Unit.count()."""
+        return self._of(unit).count()
 
 
 def shortened(unit, rows):
@@ -97,8 +122,7 @@ def shortened(unit, rows):
 class _Reader:
     """Reads one unit: opens what is asked for, and goes piece by piece."""
 
-    decode = staticmethod(lambda column: column._decode(0))
-    gather = None
+    as_views = False
 
     def __init__(self, unit, columns, where):
         self.unit = unit
@@ -121,6 +145,12 @@ class _Reader:
         self.rest = None
         if any(name not in self.strings for name in self.wanted):
             self.rest = _Rest(self.store, unit, [name for name in self.wanted if name not in self.strings])
+
+    def at(self, unit):
+        """The same for another unit of the part."""
+        other = copy.copy(self)
+        other.unit = unit
+        return other
 
     def _open(self, name):
         path = self.strings[name]
@@ -147,9 +177,10 @@ class _Reader:
         lead = self.opened[name]
         with self.about(name):
             chunk = bisect.bisect_right(range(lead._totals()["chunks"]), first, key=lambda i: lead._chunk(i)[0]) - 1
+            most = VIEW_PIECE_BYTES if self.as_views else PIECE_BYTES
             while first < end:
                 stop, size = first, 0
-                while stop < end and (size == 0 or size < PIECE_BYTES):
+                while stop < end and (size == 0 or size < most):
                     start, rows, decoded = lead._chunk(chunk)[:3]
                     stop, size, chunk = start + rows, size + decoded, chunk + 1
                 yield from self._small(first, min(stop, end))
@@ -211,12 +242,10 @@ class _Reader:
             if name in self.strings:
                 column = self.opened[name][first:end]
                 with self.about(name):
-                    if chosen is None:
-                        result[name] = self.decode(column)
-                    elif self.gather and len(chosen) // 8 > (end - first) * DENSE:
-                        result[name] = self.gather(self.decode(column), chosen)
+                    if self.as_views:
+                        result[name] = _Views(column._views() if chosen is None else column._listed_views(chosen))
                     else:
-                        result[name] = column._listed(chosen)
+                        result[name] = column._decode(0) if chosen is None else column._listed(chosen)
             else:
                 result[name] = self.rest.column(name, first, end, chosen)
         return result
