@@ -54,7 +54,8 @@ int fpd_bind_table(duckdb_bind_info info, fpd_table *table, fpd_fault *fault) {
     duckdb_table_function_get_client_context(info, &context);
     duckdb_value setting =
         duckdb_client_context_get_config_option(context, "enable_external_access", NULL);
-    fpd_access access = {.system = duckdb_client_context_get_file_system(context),
+    fpd_access access = {.kept = duckdb_bind_get_extra_info(info),
+                         .system = duckdb_client_context_get_file_system(context),
                          .may_list = !setting || duckdb_get_bool(setting)};
     duckdb_destroy_value(&setting);
     duckdb_destroy_client_context(&context);

@@ -56,7 +56,7 @@ int fpd_names_list(const char *folder, fpd_names *files, fpd_names *folders, fpd
 /* 1 for a folder, 0 for anything else, also for what is not there. */
 int fpd_is_folder(const char *path);
 
-/* ---------------------------------------------------------------- tables: table.c */
+/* ---------------------------------------------------------------- tables: table.c, kept.c */
 
 /* A column of a table. */
 typedef struct fpd_field {
@@ -94,8 +94,24 @@ typedef struct fpd_table {
     uint64_t rows;
 } fpd_table;
 
+/* Files that stay open between queries. Threads may share it. */
+typedef struct fpd_kept fpd_kept;
+
+/* NULL: no memory; then nothing is kept. */
+fpd_kept *fpd_kept_open(void);
+
+/* Columns that queries still hold stay open. */
+void fpd_kept_close(void *kept);
+
+/* fastpair_column_open_file, or another reference to the column if the file is open and unchanged.
+ * `kept` NULL: nothing is kept. */
+fastpair_status fpd_kept_column(fpd_kept *kept, const char *path,
+                                const fastpair_open_options *options, fastpair_column **column,
+                                fastpair_error *error);
+
 /* What DuckDB's settings let a query read. */
 typedef struct fpd_access {
+    fpd_kept *kept;
     /* Opens what is allowed, and nothing else. */
     duckdb_file_system system;
     /* 0: files alone, no folder may be listed. */

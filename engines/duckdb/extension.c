@@ -17,6 +17,8 @@ static duckdb_state register_read(duckdb_connection connection) {
     fpd_predicate_declare(function);
     duckdb_table_function_add_named_parameter(function, "filename", flag);
     duckdb_table_function_add_named_parameter(function, "file_row_number", flag);
+    fpd_kept *kept = fpd_kept_open();
+    if (kept) duckdb_table_function_set_extra_info(function, kept, fpd_kept_close);
     duckdb_table_function_set_bind(function, fpd_bind);
     duckdb_table_function_set_init(function, fpd_init);
     duckdb_table_function_set_local_init(function, fpd_local_init);

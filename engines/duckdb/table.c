@@ -85,7 +85,7 @@ static int open_file(fpd_file *file, const fpd_access *access, const char *path,
     file->path = strdup(path);
     if (!file->path) return fpd_fail_memory(fault);
     if (ask_duckdb(access, path, fault) != 0) return -1;
-    if (fastpair_column_open_file(path, &options, &file->column, &error) != FASTPAIR_OK ||
+    if (fpd_kept_column(access->kept, path, &options, &file->column, &error) != FASTPAIR_OK ||
         fastpair_column_get_totals(file->column, &file->totals, &error) != FASTPAIR_OK ||
         fastpair_column_get_metadata(file->column, &metadata, &error) != FASTPAIR_OK) {
         return fpd_fail_status(fault, path, &error);
