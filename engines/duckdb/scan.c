@@ -188,11 +188,11 @@ static int measure(const reader *from, bool whole_unit, uint64_t count, uint64_t
 }
 
 /* Decodes the rows of the batch. Where many rows of a unit pass, it is quicker to decode them all and
- * to keep those: a row that is looked up by its number costs as much as some sixteen others. */
+ * to keep those: a row that is looked up by its number costs as much as some six others. */
 static int decode_column(const reader *from, const fpd_file *file, fpd_rows *rows,
                          fpd_fault *fault) {
     const uint64_t *list = from->list ? from->list + from->before : NULL;
-    bool dense = list && from->unit_is_small && from->selected > from->unit.rows / 16;
+    bool dense = list && from->unit_is_small && from->selected > from->unit.rows / 6;
     uint64_t first = list ? list[0] : from->unit.first + from->before;
     if (!dense) return fpd_rows_decode(rows, file, first, from->batch, list, fault);
     uint64_t range = list[from->batch - 1] + 1 - first;

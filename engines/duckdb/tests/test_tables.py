@@ -180,3 +180,24 @@ def test_a_table_that_python_wrote(tmp_path, con, part_rows):
     rest = f"{tmp_path}/t/" + ("*/" if part_rows else "") + "rest.parquet"
     beside = con.sql(f"SELECT id, url FROM '{tmp_path}/t/' POSITIONAL JOIN '{rest}'").fetchall()
     assert beside == list(enumerate(URLS))
+
+
+def test_files_that_stay_open(tmp_path, con):
+    """Later queries see what a file has become, by renaming or in place; more files than are kept; none at all."""
+    path, other = tmp_path / "a.fpc", tmp_path / "b"
+    query = f"SELECT count(*), min(a) FROM read_fastpair('{path}', contains := 'x')"
+    write(path, ["x1", "y", "x2"], name="a", type="text")
+    for _ in range(3):
+        assert con.sql(query).fetchall() == [(2, "x1")]
+    write(other, ["y1", "x", "y2"], name="a", type="text")
+    os.replace(other, path)
+    assert con.sql(query).fetchall() == [(1, "x")]
+    path.write_bytes(fp.compress(["y", "y", "x3"], name="a", type="text"))
+    assert con.sql(query).fetchall() == [(1, "x3")]
+    for number in range(70):
+        write(tmp_path / "many" / f"a-{number:02}.fpc", [f"x{number}"], name="a", type="text")
+    for _ in range(2):
+        many = con.sql(f"SELECT a FROM read_fastpair('{tmp_path}/many', contains := 'x')").fetchall()
+        assert many == [(f"x{number}",) for number in range(70)]
+    path.unlink()
+    refused(con, query, path)
