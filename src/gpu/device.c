@@ -90,6 +90,7 @@ static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
                    {"fp_select_measure", &gpu->select_measure},
                    {"fp_select_scan", &gpu->select_scan},
                    {"fp_select_check", &gpu->select_check},
+                   {"fp_select_pieces", &gpu->select_pieces},
                    {"fp_select_decode", &gpu->select_decode}};
     static const char *const searches[] = {
 #define FP_SEARCH(BITS) "fp_search_b" #BITS,

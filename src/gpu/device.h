@@ -26,7 +26,7 @@ struct fastpair_gpu {
     fp_cu_function search[17];
     /* Selections (kernels/select_params.h). */
     fp_cu_function select_count_bits, select_list_bits, select_measure, select_scan;
-    fp_cu_function select_check, select_decode;
+    fp_cu_function select_check, select_pieces, select_decode;
 };
 
 /* Makes the GPU's context current for the calls that follow; every push needs its pop. Fails if the

@@ -101,17 +101,21 @@ static uint64_t take(uint64_t *at, uint64_t bytes) {
     return place;
 }
 
-/* Whether some block of rows has a minimum of 0: if none has, all rows have bytes, and are numbered as
- * such. */
-static int may_be_empty(const fastpair_gpu_rows *rows, uint64_t i) {
+/* Looks at the blocks of a chunk's row lengths. If none has a minimum of 0, all rows have bytes, and are
+ * numbered as such. */
+static void bound_lengths(fastpair_gpu_rows *rows, uint64_t i) {
     const fp_job_source *source = &rows->job->sources[fp_rows_column(rows)->first_chunk + i];
     const fp_chunk *chunk = source->host.chunk;
     const uint8_t *entry = fp_chunk_section(chunk, source->host.block, FP_SECTION_LENGTHS);
     uint64_t blocks = (chunk->rows + FP_LENGTH_BLOCK - 1) / FP_LENGTH_BLOCK;
-    if (chunk->sections[FP_SECTION_LENGTHS].size < 16 * blocks) return 1;
-    for (uint64_t b = 0; b < blocks; b++)
-        if (fp_load32(entry + 16 * b + 8) == 0) return 1;
-    return 0;
+    int is_whole = chunk->sections[FP_SECTION_LENGTHS].size >= 16 * blocks;
+    if (!is_whole) rows->may_be_empty = 1, rows->longest = UINT32_MAX;
+    for (uint64_t b = 0; is_whole && b < blocks; b++, entry += 16) {
+        uint64_t least = fp_load32(entry + 8), bits = entry[12];
+        uint64_t most = bits < 32 ? least + (1ull << bits) - 1 : UINT32_MAX;
+        if (!least) rows->may_be_empty = 1;
+        if (most > rows->longest) rows->longest = most;
+    }
 }
 
 static void place_chunks(fastpair_gpu_rows *rows) {
@@ -127,14 +131,14 @@ static void place_chunks(fastpair_gpu_rows *rows) {
         uint64_t words = ((uint64_t)chunk->rows + 31) / 32;
         placed->starts = take(&at, batches ? 4 * FP_GPU_START_WORDS(batches) : 0);
         placed->ranks = take(&at, 4ull * batches);
+        placed->positions = take(&at, 4ull * batches);
         placed->filled = take(&at, 4 * words);
         placed->row_ranks = take(&at, 4 * words);
         placed->offsets = take(&scratch, 4 * ((uint64_t)chunk->rows + 1));
-        placed->positions = take(&scratch, 4ull * batches);
         placed->found = found;
         placed->found_words = (uint32_t)words;
         found += 4 * words;
-        if (!rows->may_be_empty) rows->may_be_empty = may_be_empty(rows, i);
+        bound_lengths(rows, i);
     }
     rows->device_bytes = at;
     rows->scratch_bytes = scratch;

@@ -9,11 +9,11 @@
 /* A chunk as searches see it. A stored chunk has 8-bit codes, its bytes, with tokens of one byte.
  * Places are bytes from the rows' device memory on, or from the scratch on. */
 typedef struct fp_rows_chunk {
-    /* A bit per code; rows before each batch; a bit per row, and rows with bytes before each word of
-     * these. */
-    uint64_t starts, ranks, filled, row_ranks;
-    /* In scratch: where rows begin, in bytes; where batches begin. */
-    uint64_t offsets, positions;
+    /* A bit per code; rows before each batch, and bytes; a bit per row, and rows with bytes before each
+     * word of these. */
+    uint64_t starts, ranks, positions, filled, row_ranks;
+    /* In scratch: where rows begin, in bytes. */
+    uint64_t offsets;
     /* Where in `found` of a leaf the chunk begins, in bytes, and its words. */
     uint64_t found;
     uint32_t found_words;
@@ -49,6 +49,8 @@ struct fastpair_gpu_rows {
     uint64_t found_bytes;
     /* Some row may have no bytes. */
     int may_be_empty;
+    /* No row has more bytes, says the file. */
+    uint64_t longest;
     /* 0 until prepared. */
     uint64_t device_memory;
 };

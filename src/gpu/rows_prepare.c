@@ -65,7 +65,7 @@ static fp_cu_result run_positions(const preparing *of, fp_cu_function function, 
         const fp_rows_table *table = &of->rows->tables[chunk->table];
         const fp_job_chunk *source = fp_rows_job_chunk(of->rows, i);
         fp_gpu_positions entry = {.codes = fp_job_section(of->rows->job, source, FP_SECTION_CODES),
-                                  .positions = of->scratch + chunk->positions,
+                                  .positions = of->memory + chunk->positions,
                                   .lengths = of->memory + table->lengths,
                                   .code_count = chunk->codes,
                                   .slots = table->slots,
@@ -144,7 +144,7 @@ static fp_cu_result run_starts(const preparing *of) {
         if (!chunk->codes) continue;
         launched.entry[e.count] =
             (fp_gpu_row_starts){.codes = fp_job_section(of->rows->job, source, FP_SECTION_CODES),
-                                .positions = of->scratch + chunk->positions,
+                                .positions = of->memory + chunk->positions,
                                 .lengths = of->memory + table->lengths,
                                 .offsets = of->scratch + chunk->offsets,
                                 .starts = of->memory + chunk->starts,

@@ -83,6 +83,7 @@ static fp_gpu_select_chunk describe(const fastpair_gpu_select *select, uint64_t 
                                      .ranks = rows->device_memory + chunk->ranks,
                                      .filled = rows->device_memory + chunk->filled,
                                      .row_ranks = rows->device_memory + chunk->row_ranks,
+                                     .positions = rows->device_memory + chunk->positions,
                                      .lengths =
                                          fp_job_section(rows->job, source, FP_SECTION_LENGTHS),
                                      .lengths_bytes = source->lengths_bytes,

@@ -18,7 +18,7 @@ FP_GPU_ASSERT(FP_GPU_TOO_SMALL == FASTPAIR_GPU_TOO_SMALL && FP_GPU_BAD_ROW == FA
 
 /* Places in the scratch, in bytes. */
 typedef struct scratch_places {
-    uint64_t bitmap_counts, list, tiles, groups, end;
+    uint64_t bitmap_counts, list, tiles, groups, pieces, end;
     uint64_t most;
     uint32_t number_bits;
 } scratch_places;
@@ -48,7 +48,7 @@ static fastpair_status place_scratch(const fastpair_gpu_select *select,
            "a selection has at most %llu rows", (unsigned long long)MOST_ROWS);
     *placed = (scratch_places){.most = most, .number_bits = selection->number_bits};
     uint64_t at = 0;
-    take(&at, 24); /* totals */
+    take(&at, 32); /* totals */
     if (is_bitmap) {
         placed->number_bits = rows > UINT32_MAX ? 64 : 32;
         placed->bitmap_counts = take(&at, 8 * divide_up(rows, BITMAP_ROWS));
@@ -56,6 +56,7 @@ static fastpair_status place_scratch(const fastpair_gpu_select *select,
     }
     placed->tiles = take(&at, 8 * divide_up(most, FP_GPU_SELECT_TILE));
     placed->groups = take(&at, 8 * divide_up(most, FP_GPU_SELECT_GROUP));
+    placed->pieces = take(&at, 8 * divide_up(most, FP_GPU_SELECT_GROUP));
     placed->end = at;
     return FASTPAIR_OK;
 }
@@ -96,7 +97,8 @@ static fastpair_status describe(const fastpair_gpu_select *select,
                              .bitmap = selection->bitmap,
                              .totals = scratch->address,
                              .tiles = scratch->address + placed.tiles,
-                             .groups = scratch->address + placed.groups};
+                             .groups = scratch->address + placed.groups,
+                             .pieces = scratch->address + placed.pieces};
     if (selection->bitmap) {
         of->list = scratch->address + placed.list;
         of->bitmap_counts = scratch->address + placed.bitmap_counts;
@@ -121,7 +123,7 @@ static fp_cu_result launch_kernel(const fastpair_gpu *gpu, fp_cu_function functi
 static fp_cu_result launch_scan(const fastpair_gpu *gpu, fp_gpu_select_scan scan,
                                 fp_cu_stream stream) {
     fp_launch launch = {.function = gpu->select_scan,
-                        .blocks_x = 1,
+                        .blocks_x = scan.values[1] ? 2 : 1,
                         .blocks_y = 1,
                         .threads = FP_GPU_HELPER_THREADS,
                         .parameters = &scan,
@@ -135,8 +137,8 @@ static fp_cu_result launch_sizes(const fastpair_gpu *gpu, fp_gpu_select_launch *
     const fp_gpu_selection *of = &launched->of;
     uint64_t groups = divide_up(of->most, FP_GPU_SELECT_GROUP);
     uint64_t blocks = 8ull * gpu->info.multiprocessors;
-    fp_gpu_select_scan rows = {.values = of->groups,
-                               .total = of->totals + 8,
+    fp_gpu_select_scan rows = {.values = {of->groups, of->pieces},
+                               .total = {of->totals + 8, of->totals + 24},
                                .count = of->most,
                                .counted = of->totals,
                                .each = FP_GPU_SELECT_GROUP};
@@ -144,7 +146,7 @@ static fp_cu_result launch_sizes(const fastpair_gpu *gpu, fp_gpu_select_launch *
     if (of->bitmap) {
         uint64_t counts = divide_up(of->rows, BITMAP_ROWS);
         fp_gpu_select_scan bits = {
-            .values = of->bitmap_counts, .total = of->totals, .count = counts};
+            .values = {of->bitmap_counts}, .total = {of->totals}, .count = counts};
         result = launch_kernel(gpu, gpu->select_count_bits, counts, launched, stream);
         if (!result) result = launch_scan(gpu, bits, stream);
         if (!result) result = launch_kernel(gpu, gpu->select_list_bits, counts, launched, stream);
@@ -191,6 +193,15 @@ static fastpair_status check_selected(const fastpair_gpu_selected *to, fastpair_
     return FASTPAIR_OK;
 }
 
+/* Blocks for the pieces of large tiles. A column of short rows has none. */
+static uint64_t piece_blocks(const fastpair_gpu_select *select, const fastpair_gpu_selected *to) {
+    uint64_t pieces = to->bytes_capacity / FP_GPU_SELECT_PIECE;
+    uint64_t most = MOST_ROWS / BLOCK_ROWS; /* for more bytes than any device has */
+    if (FP_GPU_SELECT_TILE * select->rows->longest < 2ull * FP_GPU_SELECT_PIECE) pieces = 0;
+    pieces = divide_up(pieces, FP_GPU_HELPER_THREADS / 32);
+    return pieces < most ? pieces : most;
+}
+
 fastpair_status fastpair_gpu_select_decode(const fastpair_gpu_select *select,
                                            const fastpair_gpu_selection *selection,
                                            const fastpair_gpu_block *scratch,
@@ -216,6 +227,9 @@ fastpair_status fastpair_gpu_select_decode(const fastpair_gpu_select *select,
     uint64_t rows = launched.of.most < to->rows_capacity ? launched.of.most : to->rows_capacity;
     if ((status = fp_gpu_push(gpu, error))) return status;
     fp_cu_result result = launch_kernel(gpu, gpu->select_check, 1, &launched, stream);
+    if (!result)
+        result =
+            launch_kernel(gpu, gpu->select_pieces, piece_blocks(select, to), &launched, stream);
     if (!result)
         result =
             launch_kernel(gpu, gpu->select_decode, divide_up(rows, BLOCK_ROWS), &launched, stream);

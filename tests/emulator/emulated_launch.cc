@@ -29,6 +29,7 @@ const helper helpers[] = {
     {"fp_select_measure", emulated_select_measure, sizeof(fp_gpu_select_launch)},
     {"fp_select_scan", emulated_select_scan, sizeof(fp_gpu_select_scan)},
     {"fp_select_check", emulated_select_check, sizeof(fp_gpu_select_launch)},
+    {"fp_select_pieces", emulated_select_pieces, sizeof(fp_gpu_select_launch)},
     {"fp_select_decode", emulated_select_decode, sizeof(fp_gpu_select_launch)}};
 enum {
     HELPERS = sizeof helpers / sizeof *helpers,

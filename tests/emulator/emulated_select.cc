@@ -10,6 +10,7 @@ EMULATED(select_count_bits)
 EMULATED(select_list_bits)
 EMULATED(select_measure)
 EMULATED(select_check)
+EMULATED(select_pieces)
 EMULATED(select_decode)
 
 void emulated_select_scan(const void *launch) { select_scan((const fp_gpu_select_scan *)launch); }

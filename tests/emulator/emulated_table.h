@@ -47,6 +47,7 @@ void emulated_select_list_bits(const void *launch);
 void emulated_select_measure(const void *launch);
 void emulated_select_scan(const void *launch);
 void emulated_select_check(const void *launch);
+void emulated_select_pieces(const void *launch);
 void emulated_select_decode(const void *launch);
 
 /* The kernel that searches codes of so many bits. */

@@ -138,4 +138,38 @@ static inline void add_phrases(made *m, uint32_t bits, uint32_t longest, uint64_
     free(bytes), free(offsets);
 }
 
+/* Rows of up to `most` bytes, some of them short, empty or null, in several chunks. */
+static inline void add_long_rows(made *m, uint32_t bits, uint32_t longest, uint32_t most) {
+    enum { LONG_ROWS = 90 };
+    static const char *const phrase = "a phrase that is often there, whole or in part; ";
+    uint64_t offsets[LONG_ROWS + 1], size = 0, image_size = 0;
+    uint8_t *bytes = malloc((uint64_t)LONG_ROWS * (most + 50)), *image = NULL, valid[16];
+    if (!bytes) abort();
+    memset(valid, 255, sizeof valid);
+    for (uint32_t r = 0; r < LONG_ROWS; r++) {
+        uint32_t length = draw(3) ? draw(most) : draw(60);
+        uint64_t end = size + (draw(8) ? length : 0);
+        if (size == end && draw(2)) valid[r / 8] &= (uint8_t) ~(1u << r % 8);
+        offsets[r] = size;
+        while (size < end) {
+            uint32_t part = 1 + draw(48);
+            if (draw(3)) memcpy(bytes + size, phrase, part), size += part;
+            bytes[size++] = draw_letter();
+        }
+        size = end;
+    }
+    offsets[LONG_ROWS] = size;
+    fastpair_rows view = view_rows(LONG_ROWS, bytes, offsets);
+    view.validity = valid;
+    fastpair_compress_options options = {.struct_size = sizeof options,
+                                         .codec =
+                                             bits ? FASTPAIR_CODEC_ONPAIR : FASTPAIR_CODEC_STORED,
+                                         .code_bits = bits,
+                                         .max_token = bits ? longest : 0,
+                                         .chunk_bytes = 5 * (uint64_t)most};
+    CHECK_EQ(fastpair_compress(&view, &options, &image, &image_size, NULL), FASTPAIR_OK);
+    add_image(m, (forge_bytes){image, image_size});
+    free(bytes);
+}
+
 #endif

@@ -334,8 +334,17 @@ int main(void) {
     add_phrases(&columns, 0, 0, 0); /* stored */
     check_column_select(8);
     start();
-    add_phrases(&columns, 9, 16, FP_GPU_SELECT_LONG + 9000); /* a row that is decoded alone */
+    add_phrases(&columns, 9, 16, 5 * FP_GPU_SELECT_PIECE); /* a row of several pieces */
     check_column_select(6);
+    /* Tiles of several pieces: of rows that are longer than a piece, and of some that are not. */
+    for (uint32_t i = 0; i < 10; i++) {
+        start();
+        add_long_rows(&columns, (uint32_t[]){12, 9, 0, 16, 12}[i % 5],
+                      (uint32_t[]){16, 16, 0, 16, 64}[i % 5],
+                      (i < 5 ? 3 : 1) * FP_GPU_SELECT_PIECE / (i < 5 ? 1 : 8));
+        check_column_select(4);
+        check_hostile();
+    }
     close_columns(&columns);
     return check_done();
 }

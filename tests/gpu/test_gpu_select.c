@@ -1,5 +1,5 @@
 /* test_gpu_select.c - selections on a real GPU through the public calls: columns of several codecs and
- * widths, with and without nulls, by bitmaps and by lists, from codes and from a decoded column,
+ * widths, with and without nulls, with rows of a few bytes and of many KB, by bitmaps and by lists, from codes and from a decoded column,
  * compared with the rows that went in. Nothing after the blocks that the library asked for may be
  * written. Without a GPU it is skipped; the made-up driver runs it in the emulator. */
 #include "device_rows.h"
@@ -137,6 +137,23 @@ static void check_sample(const sample *s) {
     searched_close(&of);
 }
 
+/* Text in rows of any length up to a tenth of it, most of them long. */
+static sample open_long_rows(uint64_t bytes, const fastpair_compress_options *options) {
+    sample s = sample_open(L_COMMENT, bytes, options);
+    uint64_t size = s.offsets[s.rows], rows = 0, at = 0, image_size = 0;
+    uint8_t *image = NULL;
+    for (; at < size && rows < s.rows; rows++) {
+        s.offsets[rows] = at;
+        at += draw(4) ? draw(size / 10) : draw(100);
+        if (at > size) at = size;
+    }
+    s.offsets[rows] = at;
+    fastpair_rows view = view_rows(rows, s.bytes, s.offsets);
+    CHECK_EQ(fastpair_compress(&view, options, &image, &image_size, NULL), FASTPAIR_OK);
+    sample_close(&s);
+    return sample_of_image((forge_bytes){image, image_size});
+}
+
 int main(void) {
     gpu = open_or_skip(&cuda);
     uint64_t bytes = getenv("FASTPAIR_TEST_SMALL") ? 12000 : 3000000;
@@ -155,6 +172,10 @@ int main(void) {
             check_sample(&s);
             sample_close(&s);
         }
+        options.chunk_bytes = bytes * 4;
+        sample s = open_long_rows(bytes * 10, &options);
+        check_sample(&s);
+        sample_close(&s);
     }
     close_both(gpu, &cuda);
     return check_done();

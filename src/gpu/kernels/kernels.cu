@@ -95,6 +95,9 @@ KERNEL(FP_GPU_HELPER_THREADS, 1) fp_select_scan(TAKES(fp_gpu_select_scan)) { sel
 KERNEL(FP_GPU_HELPER_THREADS, 1) fp_select_check(TAKES(fp_gpu_select_launch)) {
     select_check(&launch);
 }
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_select_pieces(TAKES(fp_gpu_select_launch)) {
+    select_pieces(&launch);
+}
 KERNEL(FP_GPU_HELPER_THREADS, 4) fp_select_decode(TAKES(fp_gpu_select_launch)) {
     select_decode(&launch);
 }

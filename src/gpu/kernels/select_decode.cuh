@@ -1,20 +1,20 @@
 /* select_decode.cuh - rows of a selection, decoded one after the other. In: a list of row numbers,
  * where its tiles begin, the column's codes. Out: bytes, offsets, validity.
  *
- * A warp takes a tile of 32 rows, and each lane finds one of them. Then their codes are counted
- * through, and a lane takes some that follow each other, whosever rows they are of: so the shape of
- * rows matters little. A stored row, and one that is copied from a decoded column, has pieces of 16
- * bytes in place of codes. Refuses, with a bit in the status word and nothing written, a selection that
- * is larger than the output. Whatever the column says, a tile's bytes stay where the tile was measured
- * to be. */
+ * A warp takes a tile of 32 rows or, of a large one, a piece, and each lane finds one of the rows. Then
+ * their codes are counted through, and a lane takes some that follow each other, whosever rows they are
+ * of: so the shape of rows matters little. A stored row, and one that is copied from a decoded column,
+ * has units of 16 bytes in place of codes. Refuses, with a bit in the status word and nothing written, a
+ * selection that is larger than the output. Whatever the column says, a tile's bytes stay where the tile
+ * was measured to be. */
 #ifndef FP_GPU_SELECT_DECODE_CUH
 #define FP_GPU_SELECT_DECODE_CUH
 
-#include "select_rows.cuh"
+#include "select_cut.cuh"
 #include "select_stage.cuh"
 #include "validity.cuh"
 
-/* What is noted of a row for those who take its codes. */
+/* What is noted of a row, or of a part of it, for those who take its codes. */
 typedef struct select_note {
     uint64_t from;   /* the address of its first bit times 8, or the address of its first byte */
     uint32_t first;  /* the number of its first code in the tile */
@@ -23,17 +23,25 @@ typedef struct select_note {
     uint64_t cells;
 } select_note;
 
-/* What is noted of a row of a decoded column; bytes of it that are not there are BAD_LENGTHS. */
+/* The part of a row that a warp decodes: bytes skip .. skip + bytes, and no codes but low .. high. */
+typedef struct select_share {
+    uint32_t skip, bytes, low, high;
+} select_share;
+
+/* What is noted of a row of a decoded column. In `first`, how many units of 16 bytes; none if the column
+ * does not have the row. */
 DEVICE select_note select_note_decoded(const fp_gpu_decoded *decoded, uint64_t number,
-                                       uint32_t bytes) {
+                                       uint32_t row_bytes, const select_share *share) {
     uint64_t first = decoded->offset_bits == 32 ? global_load4(decoded->offsets + 4 * number)
                                                 : global_load8(decoded->offsets + 8 * number);
-    int is_there = first <= decoded->size && bytes <= decoded->size - first;
-    return select_note{decoded->bytes + first, 0, 0, is_there ? bytes : 0, 0};
+    int is_there = first <= decoded->size && row_bytes <= decoded->size - first;
+    return select_note{decoded->bytes + first + share->skip,
+                       is_there ? (share->bytes - 1) / 16 + 1 : 0, 0, share->bytes, 0};
 }
 
-/* What is noted of a row, and in `first` how many codes it has. */
-DEVICE select_note select_note_codes(const fp_gpu_selection *of, const select_row *row) {
+/* What is noted of a row, and in `first` how many codes it has, or units; none if it is corrupt. */
+DEVICE select_note select_note_codes(const fp_gpu_selection *of, const select_row *row,
+                                     const select_share *share) {
     select_codes codes = select_where(of, row);
     uint64_t from = SELECT_CHUNK8(of, row->chunk, codes);
     uint64_t lengths = SELECT_CHUNK8(of, row->chunk, token_lengths);
@@ -41,31 +49,28 @@ DEVICE select_note select_note_codes(const fp_gpu_selection *of, const select_ro
     uint32_t slots = SELECT_CHUNK4(of, row->chunk, slots);
     /* Stride, bits and a byte that nobody uses, as they lie in the table. */
     uint32_t shape = SELECT_CHUNK4(of, row->chunk, stride), bits = shape >> 16 & 255;
-    uint32_t count = codes.end - codes.first;
     uint32_t format = (slots - 1) | bits << 16 | (shape & 0xffff) / 16 << 24;
-    uint64_t first_bit = 8 * from + (uint64_t)codes.first * bits;
+    uint32_t first = greatest(codes.first, share->low);
+    uint32_t count = greatest(least(codes.end, share->high), first) - first;
+    uint32_t units = codes.end - codes.first == row->bytes ? (share->bytes - 1) / 16 + 1 : 0;
+    uint64_t first_bit = 8 * from + (uint64_t)first * bits;
     int is_coded = lengths != 0;
-    return select_note{is_coded ? first_bit : from + codes.first, count, is_coded ? format : 0,
-                       is_coded ? lengths : count, cells};
+    return select_note{is_coded ? first_bit : from + codes.first + share->skip,
+                       is_coded ? count : units, is_coded ? format : 0,
+                       is_coded ? lengths : share->bytes, cells};
 }
 
-/* Makes the note of a row. Returns its codes, or its pieces. */
-DEVICE uint32_t select_prepare(const fp_gpu_select_launch *launch, const select_row *row,
-                               uint64_t at, select_note *note, uint32_t *bad) {
-    const fp_gpu_selection *of = &launch->of;
+/* Makes the note of the lane's part of a row. Returns its codes, or its units. */
+DEVICE uint32_t select_prepare(const fp_gpu_select_launch *launch, const select_tile *tile,
+                               const select_share *share, select_note *note) {
     uint32_t codes = 0;
-    if (row->chunk != FP_SELECT_NO_CHUNK && row->bytes) {
+    if (share->bytes) {
         *note = launch->from.bytes
-                    ? select_note_decoded(&launch->from, select_number(of, at), row->bytes)
-                    : select_note_codes(of, row);
-        codes = note->first;
-        if (!note->format) { /* pieces */
-            codes = note->token_lengths == row->bytes ? (row->bytes - 1) / 16 + 1 : 0;
-            if (!codes) *bad |= FP_GPU_BAD_LENGTHS;
-        }
+                    ? select_note_decoded(&launch->from, select_number(&launch->of, tile->at),
+                                          tile->row.bytes, share)
+                    : select_note_codes(&launch->of, &tile->row, share);
         /* A token has at least a byte. */
-        if (codes > row->bytes) *bad |= FP_GPU_BAD_LENGTHS;
-        codes = least(codes, row->bytes);
+        codes = least(note->first, share->bytes);
     }
     return codes;
 }
@@ -78,7 +83,7 @@ DEVICE void select_write_note(uint8_t *to, const select_note *note) {
                               (uint32_t)note->cells, (uint32_t)(note->cells >> 32)}});
 }
 
-/* The token of code `at` of the tile, or the piece with that number. */
+/* The token of code `at` of the tile, or the unit with that number. */
 DEVICE select_piece select_take(const uint8_t *note, uint32_t at) {
     fp_words4 head = shared_load16(note), tail = shared_load16(note + 16);
     uint32_t format = head.word[3], index = at - head.word[2];
@@ -155,11 +160,6 @@ DEVICE uint32_t select_rows(select_stage *stage, uint8_t *notes, select_note *no
     return bad;
 }
 
-/* A number that is the same in all lanes, in a form that tells the compiler so. */
-DEVICE uint64_t select_same8(uint64_t value) {
-    return (uint64_t)warp_same((uint32_t)(value >> 32)) << 32 | warp_same((uint32_t)value);
-}
-
 DEVICE void select_offset(const fp_gpu_selected *to, uint64_t at, uint64_t offset) {
     if (to->offset_bits == 32)
         global_store4(to->offsets + 4 * at, (uint32_t)offset);
@@ -167,12 +167,14 @@ DEVICE void select_offset(const fp_gpu_selected *to, uint64_t at, uint64_t offse
         global_store8(to->offsets + 8 * at, offset);
 }
 
-/* Offsets and validity of a tile; `at` is the lane's row, which begins at byte `begin`. */
-DEVICE void select_describe(const fp_gpu_select_launch *launch, const select_row *row, uint64_t at,
-                            uint64_t begin, uint64_t count) {
+/* Offsets and validity of a tile of a selection that has `count` rows. */
+DEVICE void select_describe(const fp_gpu_select_launch *launch, const select_tile *tile,
+                            uint64_t count) {
     const fp_gpu_selected *to = &launch->to;
-    if (to->offsets && at < count) select_offset(to, at, begin);
-    if (to->offsets && at + 1 == count) select_offset(to, at + 1, begin + row->bytes);
+    const select_row *row = &tile->row;
+    uint64_t at = tile->at, end = tile->begin + tile->end;
+    if (to->offsets && at < count) select_offset(to, at, end - row->bytes);
+    if (to->offsets && at + 1 == count) select_offset(to, at + 1, end);
     if (to->validity) {
         int valid = 0;
         if (row->chunk != FP_SELECT_NO_CHUNK) {
@@ -184,38 +186,46 @@ DEVICE void select_describe(const fp_gpu_select_launch *launch, const select_row
     }
 }
 
-/* A tile of the selection, which has `count` rows. Returns what is wrong with it. */
-DEVICE uint32_t select_tile(const fp_gpu_select_launch *launch, uint64_t tile, uint64_t count,
-                            uint8_t *room) {
-    const fp_gpu_selection *of = &launch->of;
-    uint64_t at = tile * FP_GPU_SELECT_TILE + lane(), capacity = launch->to.bytes_capacity;
-    select_row row = select_find(of, at, count);
-    uint64_t sum = warp_inclusive_sum8(row.bytes);
-    uint64_t all =
-        (uint64_t)warp_shfl((uint32_t)(sum >> 32), 31) << 32 | warp_shfl((uint32_t)sum, 31);
-    uint64_t begin =
-        select_same8(global_load8(of->tiles + 8 * tile) +
-                     global_load8(of->groups + 8 * (tile / (FP_GPU_SELECT_GROUP / 32))));
-    uint32_t bad = row.bad, codes = 0, turns = 1;
-    /* Only a list that was changed after it was measured could be larger. */
-    if (begin > capacity || all > capacity - begin) bad |= FP_GPU_TOO_SMALL, all = 0, turns = 0;
-    uint64_t out = launch->to.bytes + begin;
-    select_stage stage = {room + 32 * FP_GPU_SELECT_NOTE, out, out, out + all};
+/* What is left of the lane's row between two cuts. */
+DEVICE select_share select_share_between(const select_tile *tile, const select_cut *from,
+                                         const select_cut *to) {
+    uint64_t begin = tile->end - tile->row.bytes, low = begin < from->byte ? from->byte : begin;
+    uint64_t high = tile->end < to->byte ? tile->end : to->byte;
+    return select_share{(uint32_t)(low - begin), low < high ? (uint32_t)(high - low) : 0,
+                        lane() == from->row ? from->code : 0,
+                        lane() == to->row ? to->code : 0xffffffffu};
+}
+
+/* The warp's room in shared memory, with a buffer that is cleared. At the begin of a kernel: later it
+ * costs the compiler registers. */
+DEVICE uint8_t *select_room(uint8_t *shared, uint32_t warp) {
+    uint8_t *room = shared + warp * FP_GPU_SELECT_SHARED;
+    for (uint32_t i = 16 * lane(); i < FP_GPU_SELECT_STAGE; i += 16 * 32)
+        shared_store16(room + 32 * FP_GPU_SELECT_NOTE + i, fp_words4{{0, 0, 0, 0}});
+    return room;
+}
+
+/* Writes bytes first .. end of a tile, shared among its rows. Returns what is wrong with them. */
+DEVICE uint32_t select_write(const fp_gpu_select_launch *launch, const select_tile *tile,
+                             const select_share *share, uint64_t first, uint64_t end,
+                             uint8_t *room) {
+    uint64_t out = launch->to.bytes + tile->begin;
+    select_stage stage = {room + 32 * FP_GPU_SELECT_NOTE, out + first, out + first, out + end};
     select_note note = {0, 0, 0, 0, 0};
-    if (turns) {
-        select_describe(launch, &row, at, begin + sum - row.bytes, count);
-        codes = select_prepare(launch, &row, at, &note, &bad);
-    }
-    uint32_t is_long = warp_ballot(codes > FP_GPU_SELECT_LONG);
-    if (is_long) turns = 32; /* rows are taken one by one */
-    for (uint32_t i = 0; i < turns; i++)
-        bad |= select_rows(&stage, room, &note, is_long && lane() != i ? 0 : codes);
+    uint32_t codes = select_prepare(launch, tile, share, &note);
+    uint32_t bad = select_rows(&stage, room, &note, codes);
     select_store_rest(&stage);
     return stage.next != stage.end ? bad | FP_GPU_BAD_LENGTHS : bad;
 }
 
+/* Whether there is room for a tile. Only a list that was changed after it was measured could be larger. */
+DEVICE int select_fits(const fp_gpu_select_launch *launch, const select_tile *tile) {
+    uint64_t capacity = launch->to.bytes_capacity;
+    return tile->begin <= capacity && tile->bytes <= capacity - tile->begin;
+}
+
 /* A kernel: one thread decides whether the output has room, and notes how many rows are decoded.
- * It is a kernel of its own because nvcc 13.0 does not come to an end if the next one does this. */
+ * It is a kernel of its own because nvcc 13.0 does not come to an end if the next ones do this. */
 DEVICE void select_check(const fp_gpu_select_launch *launch) {
     const fp_gpu_selected *to = &launch->to;
     uint64_t rows = global_reload8(launch->of.totals),
@@ -229,17 +239,48 @@ DEVICE void select_check(const fp_gpu_select_launch *launch) {
     }
 }
 
+/* A kernel: a warp takes a piece of a large tile. */
+DEVICE void select_pieces(const fp_gpu_select_launch *launch) {
+    SHARED_BYTES(shared, FP_GPU_HELPER_THREADS / 32 * FP_GPU_SELECT_SHARED);
+    const fp_gpu_selection *of = &launch->of;
+    uint32_t warp = warp_same(warp_in_block()), bad = 0;
+    uint64_t rows = global_reload8(of->totals + 16);
+    uint64_t piece = (uint64_t)block_x() * (FP_GPU_HELPER_THREADS / 32) + warp;
+    if (!rows || piece >= global_reload8(of->totals + 24)) return;
+    uint8_t *room = select_room(shared, warp);
+    select_part part = select_find_piece(of, piece, rows);
+    select_tile tile = select_take_tile(of, part.tile, rows);
+    uint64_t each = tile.bytes / part.count + 1, first = part.number * each;
+    int is_copied = launch->from.bytes != 0, is_last = part.number + 1 == part.count;
+    select_cut from = select_cut_at(of, &tile, first, is_copied);
+    select_cut to = select_cut_at(of, &tile, is_last ? tile.bytes : first + each, is_copied);
+    if (from.byte > to.byte) bad = FP_GPU_BAD_LENGTHS, to = from;
+    select_share share = select_share_between(&tile, &from, &to);
+    if (select_fits(launch, &tile))
+        bad |= select_write(launch, &tile, &share, from.byte, to.byte, room);
+    bad = warp_or(bad);
+    if (bad && lane() == 0) report(launch->to.status, bad);
+}
+
 /* A kernel: a warp takes a tile. */
 DEVICE void select_decode(const fp_gpu_select_launch *launch) {
     SHARED_BYTES(shared, FP_GPU_HELPER_THREADS / 32 * FP_GPU_SELECT_SHARED);
     uint32_t warp = warp_same(warp_in_block());
-    uint64_t tile = (uint64_t)block_x() * (FP_GPU_HELPER_THREADS / 32) + warp;
+    uint64_t number = (uint64_t)block_x() * (FP_GPU_HELPER_THREADS / 32) + warp;
     uint64_t rows = global_reload8(launch->of.totals + 16);
-    uint8_t *room = shared + warp * FP_GPU_SELECT_SHARED;
-    if (tile * FP_GPU_SELECT_TILE >= rows) return;
-    for (uint32_t i = 16 * lane(); i < FP_GPU_SELECT_STAGE; i += 16 * 32)
-        shared_store16(room + 32 * FP_GPU_SELECT_NOTE + i, fp_words4{{0, 0, 0, 0}});
-    uint32_t bad = warp_or(select_tile(launch, tile, rows, room));
+    if (number * FP_GPU_SELECT_TILE >= rows) return;
+    uint8_t *room = select_room(shared, warp);
+    select_tile tile = select_take_tile(&launch->of, number, rows);
+    uint32_t bad = tile.row.bad, bytes = 0;
+    if (select_fits(launch, &tile)) {
+        select_describe(launch, &tile, rows);
+        if (!select_pieces_of(tile.bytes)) bytes = (uint32_t)tile.bytes;
+    } else {
+        bad |= FP_GPU_TOO_SMALL;
+    }
+    select_share share = {0, bytes ? tile.row.bytes : 0, 0, 0xffffffffu};
+    bad |= select_write(launch, &tile, &share, 0, bytes, room);
+    bad = warp_or(bad);
     if (bad && lane() == 0) report(launch->to.status, bad);
 }
 

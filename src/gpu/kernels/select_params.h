@@ -17,9 +17,8 @@
 #define FP_GPU_SELECT_GROUP 1024u
 /* A warp's codes at a time, in a tile: so many per lane, one after the other. */
 #define FP_GPU_SELECT_CODES 2u
-/* Rows of more codes than this are decoded one by one, so that codes of a tile can be counted in 32
- * bits. */
-#define FP_GPU_SELECT_LONG 65536u
+/* A tile of at least twice as many bytes is cut into pieces of about so many, for a warp each. */
+#define FP_GPU_SELECT_PIECE 16384u
 /* Words of a bitmap that a block takes, one per thread. */
 #define FP_GPU_SELECT_WORDS 256u
 /* Numbers that a thread adds up at a time. */
@@ -31,12 +30,12 @@
 #define FP_GPU_SELECT_STAGE  (32 * FP_GPU_SELECT_CODES * 16 + 16)
 #define FP_GPU_SELECT_SHARED (32 * FP_GPU_SELECT_NOTE + FP_GPU_SELECT_STAGE)
 
-/* Rows of a chunk as a selection finds them. 112 bytes. */
+/* Rows of a chunk as a selection finds them. 120 bytes. */
 typedef struct fp_gpu_select_chunk {
     uint64_t first_row; /* within the column */
     uint64_t codes;
     /* As prepare derives them: search_params.h. */
-    uint64_t starts, ranks, filled, row_ranks;
+    uint64_t starts, ranks, filled, row_ranks, positions;
     /* The row-length section and its size; the validity section, or 0. */
     uint64_t lengths, lengths_bytes, section;
     /* Tokens: a byte for the length of each, and from `cells` on, in device memory, `stride` bytes for
@@ -59,11 +58,12 @@ typedef struct fp_gpu_selection {
     /* 0, or the bitmap that the list is made of; and rows in it before each FP_GPU_SELECT_WORDS of its
      * words, 8 bytes each. */
     uint64_t bitmap, bitmap_counts;
-    /* Three 8-byte numbers: rows that are selected, their bytes, and rows that are decoded, which is 0
-     * if the output has too little room. */
+    /* Four 8-byte numbers: rows that are selected, their bytes, rows that are decoded, which is 0 if
+     * the output has too little room, and pieces. */
     uint64_t totals;
-    /* Bytes of the group before each tile, and of all groups before each group, 8 bytes each. */
-    uint64_t tiles, groups;
+    /* Bytes of the group before each tile, and of all groups before each group; pieces of all groups
+     * before each group; 8 bytes each. */
+    uint64_t tiles, groups, pieces;
 } fp_gpu_selection;
 
 /* Where rows go. */
@@ -81,10 +81,10 @@ typedef struct fp_gpu_decoded {
     uint32_t offset_bits, reserved;
 } fp_gpu_decoded;
 
-/* Numbers of 8 bytes that are replaced by the sums of all before them. */
+/* Numbers of 8 bytes that are replaced by the sums of all before them: one or two arrays. */
 typedef struct fp_gpu_select_scan {
-    uint64_t values;
-    uint64_t total; /* out: the sum of all */
+    uint64_t values[2];
+    uint64_t total[2]; /* out: the sum of all */
     /* Of values; or, if `counted` is not 0, there is one per `each` of the number at that address, of
      * which no more than `count` count. */
     uint64_t count, counted;
@@ -98,9 +98,9 @@ typedef struct fp_gpu_select_launch {
     fp_gpu_decoded from;
 } fp_gpu_select_launch;
 
-FP_GPU_ASSERT(sizeof(fp_gpu_select_chunk) == 112 && sizeof(fp_gpu_selection) == 80 &&
+FP_GPU_ASSERT(sizeof(fp_gpu_select_chunk) == 120 && sizeof(fp_gpu_selection) == 88 &&
                   sizeof(fp_gpu_selected) == 56 && sizeof(fp_gpu_decoded) == 32 &&
-                  sizeof(fp_gpu_select_scan) == 40,
+                  sizeof(fp_gpu_select_scan) == 56,
               "host and device must agree on these sizes");
 
 #endif

@@ -29,6 +29,12 @@ typedef struct select_row {
     uint32_t bad; /* bits of the status word */
 } select_row;
 
+/* The pieces that a tile of so many bytes is cut into; 0: none. */
+DEVICE uint32_t select_pieces_of(uint64_t bytes) {
+    uint32_t pieces = (uint32_t)(bytes / FP_GPU_SELECT_PIECE);
+    return pieces > 1 ? pieces : 0;
+}
+
 /* Rows of the selection, as far as they are in the list. */
 DEVICE uint64_t select_count(const fp_gpu_selection *of) {
     if (!of->bitmap) return of->most;
@@ -53,6 +59,14 @@ DEVICE uint32_t select_chunk(const fp_gpu_selection *of, uint64_t row) {
     return low;
 }
 
+/* Number i of those packed from an address on, `bits` wide: 1..32. */
+DEVICE uint32_t select_packed(uint64_t packed, uint32_t bits, uint32_t i) {
+    uint64_t from = packed + i * bits / 32 * 4;
+    uint32_t shift = i * bits % 32, low = global_load4(from), high = 0;
+    if (shift + bits > 32) high = global_load4(from + 4);
+    return funnel_right(low, high, shift) & 0xffffffffu >> (32 - bits);
+}
+
 /* Bytes of a row, from its place among the packed lengths (docs/format.md, section 3). */
 DEVICE uint32_t select_length(const fp_gpu_selection *of, uint32_t c, uint32_t row, uint32_t *bad) {
     uint64_t lengths = SELECT_CHUNK8(of, c, lengths), size = SELECT_CHUNK8(of, c, lengths_bytes);
@@ -61,20 +75,28 @@ DEVICE uint32_t select_length(const fp_gpu_selection *of, uint32_t c, uint32_t r
     *bad = FP_GPU_BAD_LENGTHS;
     if (directory > size) return 0;
     fp_words4 entry = global_load16(lengths + 16 * (uint64_t)block);
-    uint32_t bits = entry.word[3] & 255, first = row % 256 * bits;
+    uint32_t bits = entry.word[3] & 255, above = 0;
     uint64_t needed = (uint64_t)(least(rows - block * 256, 256) * bits + 31) / 32 * 4;
     if (bits > 32 || entry.word[1] % 4 || entry.word[1] + needed > size - directory) return 0;
-    uint32_t above = 0;
-    if (bits) {
-        uint64_t from = lengths + directory + entry.word[1] + first / 32 * 4;
-        uint32_t low = global_load4(from), high = 0;
-        if (first % 32 + bits > 32) high = global_load4(from + 4);
-        above = funnel_right(low, high, first % 32) & 0xffffffffu >> (32 - bits);
-    }
+    if (bits) above = select_packed(lengths + directory + entry.word[1], bits, row % 256);
     uint64_t bytes = (uint64_t)entry.word[2] + above;
     if (bytes > SELECT_CHUNK4(of, c, decoded_bytes)) return 0;
     *bad = 0;
     return (uint32_t)bytes;
+}
+
+/* Where in its chunk a row begins, in bytes; select_length has found its block to be sound. By all lanes
+ * of a warp, for the same row. */
+DEVICE uint32_t select_offset_of(const fp_gpu_selection *of, uint32_t c, uint32_t row) {
+    uint64_t lengths = SELECT_CHUNK8(of, c, lengths);
+    uint32_t rows = SELECT_CHUNK4(of, c, rows), before = 0;
+    fp_words4 entry = global_load16(lengths + 16 * (uint64_t)(row / 256));
+    uint64_t packed = lengths + 16 * ((uint64_t)rows / 256 + (rows % 256 != 0)) + entry.word[1];
+    uint32_t bits = entry.word[3] & 255;
+    for (uint32_t i = lane(); i < row % 256 && bits; i += 32)
+        before += select_packed(packed, bits, i);
+    before = warp_shfl(warp_inclusive_sum(before), 31);
+    return entry.word[0] + row % 256 * entry.word[2] + before;
 }
 
 /* The row at a place of the list; the place may be past its end. */

@@ -1,5 +1,6 @@
 /* select_sizes.cuh - what a selection will take. In: a bitmap or a list of row numbers. Out: the list,
- * how many rows and bytes there are, and where in the bytes each tile begins.
+ * how many rows and bytes there are, where in the bytes each tile begins, and the pieces that large
+ * tiles are cut into.
  *
  * Four kernels, and the scan is used twice: count the bits of a bitmap, scan, list them, measure rows,
  * scan. A scan is one block, as it has a number per 8192 rows of the column or 1024 of the selection.
@@ -81,7 +82,11 @@ DEVICE void select_measure(const fp_gpu_select_launch *launch) {
             uint64_t own = shared_load8(sums + 8 * lane()), sum = warp_inclusive_sum8(own);
             if (group * tiles + lane() < (count + FP_GPU_SELECT_TILE - 1) / FP_GPU_SELECT_TILE)
                 global_store8(of->tiles + 8 * (group * tiles + lane()), sum - own);
-            if (lane() == 31) global_store8(of->groups + 8 * group, sum);
+            uint32_t pieces = warp_inclusive_sum(select_pieces_of(own));
+            if (lane() == 31) {
+                global_store8(of->groups + 8 * group, sum);
+                global_store8(of->pieces + 8 * group, pieces);
+            }
         }
         block_sync(); /* before sums are used again */
     }
@@ -89,10 +94,11 @@ DEVICE void select_measure(const fp_gpu_select_launch *launch) {
         global_store8(of->totals, of->most);
 }
 
-/* A kernel: one block. */
+/* A kernel: a block takes an array. */
 DEVICE void select_scan(const fp_gpu_select_scan *launch) {
     SHARED_BYTES(sums, FP_GPU_HELPER_THREADS / 32 * 8);
     uint64_t count = launch->count, before = 0, all;
+    uint64_t values = launch->values[block_x()], total = launch->total[block_x()];
     if (launch->counted) {
         uint64_t counted = global_load8(launch->counted);
         count = counted < count ? counted : count;
@@ -102,18 +108,18 @@ DEVICE void select_scan(const fp_gpu_select_scan *launch) {
     for (uint64_t base = 0; base < count; base += each * FP_GPU_HELPER_THREADS) {
         uint64_t first = base + each * thread_in_block(), value[FP_GPU_SELECT_SUMS], own = 0;
         UNROLL for (uint32_t i = 0; i < each; i++) {
-            value[i] = first + i < count ? global_reload8(launch->values + 8 * (first + i)) : 0;
+            value[i] = first + i < count ? global_reload8(values + 8 * (first + i)) : 0;
             own += value[i];
         }
         uint64_t sum = warp_inclusive_sum8(own);
         uint64_t at = before + select_warp_sums(sum, sums, &all) + sum - own;
         UNROLL for (uint32_t i = 0; i < each; i++) {
-            if (first + i < count) global_store8(launch->values + 8 * (first + i), at);
+            if (first + i < count) global_store8(values + 8 * (first + i), at);
             at += value[i];
         }
         before += all;
     }
-    if (thread_in_block() == 0) global_store8(launch->total, before);
+    if (thread_in_block() == 0) global_store8(total, before);
 }
 
 #endif
