@@ -73,7 +73,7 @@ typedef struct fastpair_gpu_selection {
     uint64_t most_rows;
 } fastpair_gpu_selection;
 
-/* Sets *bytes to the scratch that a selection needs: a quarter byte per row, at most; with a bitmap
+/* Sets *bytes to the scratch that a selection needs: some quarter byte per row, at most; with a bitmap
  * also 4 bytes per row, at most. Its contents do not matter: only struct_size, which of bitmap and
  * numbers is 0, and most_rows do.
  * INVALID_ARGUMENT: a NULL, struct_size is not set, both or neither of bitmap and numbers. LIMIT: more
@@ -105,7 +105,8 @@ FASTPAIR_API fastpair_status fastpair_gpu_select_sizes(const fastpair_gpu_select
 typedef struct fastpair_gpu_selected {
     /* sizeof(fastpair_gpu_selected) */
     size_t struct_size;
-    /* At any address. 0 only if bytes_capacity is 0. */
+    /* At any address. 0 only if bytes_capacity is 0. In columns of long rows, the closer the capacity
+     * to the truth, the fewer blocks are launched in vain. */
     uint64_t bytes, bytes_capacity;
     /* Rows for which offsets and validity have room. The closer to the truth, the fewer blocks are
      * launched in vain. */
