@@ -4,9 +4,7 @@
  * byte for byte. Streams: memory does not grow with the input. Refuses to write compressed bytes to
  * a terminal, and to compress a compressed column, unless -f insists.
  */
-#include "output.h"
-#include "progress.h"
-#include "text.h"
+#include "compress_gpu.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,6 +39,14 @@ static int feed_writer(fastpair_writer *writer, cli_text *text, fastpair_rows ro
     return cli_fail_status(text->input->name, &error);
 }
 
+/* Where a text goes. */
+typedef struct compression {
+    cli_output *output;
+    cli_progress *progress;
+    bool on_cpu;     /* a GPU was tried before */
+    bool falls_back; /* set: the GPU lacked memory, and the CPU is to be tried */
+} compression;
+
 /* The first rows of a text. Most likely nobody wants a column of a compressed column. */
 static int first_rows(const cli_options *options, cli_text *text, fastpair_rows *rows) {
     if (cli_text_next(text, rows) != CLI_OK) return CLI_FAILED;
@@ -50,8 +56,27 @@ static int first_rows(const cli_options *options, cli_text *text, fastpair_rows 
                     "again");
 }
 
-static int compress_stream(const cli_options *options, cli_input *input, cli_output *output,
-                           const fastpair_dictionary *dictionary, cli_progress *progress) {
+/* Compresses on a GPU, if --backend asks for that or one is there. *done: it did, or failed. */
+static int try_gpu(const cli_options *options, cli_text *text, fastpair_rows rows,
+                   const fastpair_dictionary *dictionary, compression *to, bool *done) {
+    fastpair_error error;
+    bool wants = false;
+    *done = false;
+    if (to->on_cpu) return CLI_OK;
+    if (cli_compress_wants_gpu(options, text->input, &wants) != CLI_OK) return CLI_FAILED;
+    fastpair_gpu *gpu = wants ? cli_backend_open_gpu(options, &error) : NULL;
+    *done = wants && (gpu || options->backend == CLI_BACKEND_GPU);
+    if (!*done) return CLI_OK;
+    if (!gpu) return cli_fail_status(text->input->name, &error);
+    cli_gpu_job job = {options, gpu, text, dictionary, to->output, to->progress};
+    int result = cli_compress_gpu(&job, rows, &to->falls_back);
+    fastpair_gpu_close(gpu);
+    return result;
+}
+
+static int compress_stream(const cli_options *options, cli_input *input,
+                           const fastpair_dictionary *dictionary, compression *to) {
+    cli_output *output = to->output;
     fastpair_compress_options settings = cli_compress_options(options);
     settings.dictionary = dictionary;
     fastpair_sink sink = cli_output_sink(output);
@@ -61,10 +86,16 @@ static int compress_stream(const cli_options *options, cli_input *input, cli_out
     cli_text text;
     if (cli_text_open(&text, input, options->separator) != CLI_OK) return CLI_FAILED;
     int result = first_rows(options, &text, &rows);
-    if (result == CLI_OK && fastpair_writer_open(&sink, &settings, &writer, &error) != FASTPAIR_OK)
+    bool done = false;
+    if (result == CLI_OK) result = try_gpu(options, &text, rows, dictionary, to, &done);
+    if (done || result != CLI_OK) {
+        cli_text_close(&text);
+        return result;
+    }
+    if (fastpair_writer_open(&sink, &settings, &writer, &error) != FASTPAIR_OK)
         result = output->error ? cli_output_fail(output, output->error)
                                : cli_fail_status(input->name, &error);
-    if (result == CLI_OK) result = feed_writer(writer, &text, rows, progress, output);
+    if (result == CLI_OK) result = feed_writer(writer, &text, rows, to->progress, output);
     cli_text_close(&text);
     fastpair_writer_close(writer);
     return result;
@@ -92,9 +123,10 @@ static int choose_output(const cli_options *options, const cli_input *input, con
 }
 
 static int compress_input(const cli_options *options, cli_input *input, const char *path,
-                          const fastpair_dictionary *dictionary) {
+                          const fastpair_dictionary *dictionary, bool *on_cpu) {
     cli_output output;
     cli_progress progress;
+    compression to = {&output, &progress, *on_cpu, false};
     int result = cli_output_open(&output, path, options, input);
     if (result != CLI_OK) return result;
     if (!options->force && isatty(output.fd)) {
@@ -104,7 +136,8 @@ static int compress_input(const cli_options *options, cli_input *input, const ch
             "compressed data is not for a terminal; redirect it, use -o, or -f to insist");
     }
     cli_progress_start(&progress, options, input);
-    result = compress_stream(options, input, &output, dictionary, &progress);
+    result = compress_stream(options, input, dictionary, &to);
+    *on_cpu = to.falls_back;
     cli_progress_end(&progress);
     if (result != CLI_OK) {
         cli_output_discard(&output);
@@ -122,8 +155,16 @@ int cli_compress(const cli_options *options, const char *path,
     char *made;
     int result = cli_input_open(&input, path);
     if (result != CLI_OK) return result;
+    bool on_cpu = false;
     result = choose_output(options, &input, &output_path, &made);
-    if (result == CLI_OK) result = compress_input(options, &input, output_path, dictionary);
+    if (result == CLI_OK)
+        result = compress_input(options, &input, output_path, dictionary, &on_cpu);
+    if (on_cpu) { /* once more, from the beginning: what was written is gone */
+        cli_input_close(&input);
+        result = cli_input_open(&input, path);
+        if (result == CLI_OK)
+            result = compress_input(options, &input, output_path, dictionary, &on_cpu);
+    }
     cli_input_close(&input);
     free(made);
     return result;

@@ -36,6 +36,8 @@ typedef void *cuda_graph;
     CALL(stream_open, "cuStreamCreate", (cuda_stream * stream, unsigned flags))                    \
     CALL(stream_close, "cuStreamDestroy_v2", (cuda_stream stream))                                 \
     CALL(stream_wait, "cuStreamSynchronize", (cuda_stream stream))                                 \
+    CALL(stream_wait_event, "cuStreamWaitEvent",                                                   \
+         (cuda_stream stream, cuda_event event, unsigned flags))                                   \
     CALL(event_open, "cuEventCreate", (cuda_event * event, unsigned flags))                        \
     CALL(event_close, "cuEventDestroy_v2", (cuda_event event))                                     \
     CALL(event_record, "cuEventRecord", (cuda_event event, cuda_stream stream))                    \

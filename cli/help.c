@@ -56,7 +56,7 @@ void cli_print_help(void) {
         "Machine\n"
         "  -T, --threads N        threads; 0, the default, means all cores\n"
         "      --memory=SIZE      with -d: most memory to take (default 512M)\n"
-        "      --backend=NAME     where decoding runs: auto (default), cpu, gpu\n"
+        "      --backend=NAME     where the work is done: auto (default), cpu, gpu\n"
         "  -i N                   seconds per measurement of -b (default 1)\n"
         "\n"
         "Exit codes: 0 good, 1 wrong usage or a failed read or write, 2 corrupt input.\n",

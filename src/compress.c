@@ -127,11 +127,7 @@ typedef unsigned __int128 wide; /* sums of products of 64-bit numbers do not ove
 
 /* Why no image is larger. With a the alignment, R rows and B bytes of valid rows:
  *
- * 1. Chunks. A chunk is closed by FP_CHUNK_ROWS rows, or by bytes; in the latter case it and the
- *    first row after it have at least chunk_bytes bytes. Take neighbouring chunks as pairs. The
- *    first of a pair is closed by rows, at most R / FP_CHUNK_ROWS times, or the pair has
- *    chunk_bytes bytes, at most B / chunk_bytes times. One chunk may be left over, and none is
- *    empty: C <= min(R, 2 * (R / FP_CHUNK_ROWS + B / chunk_bytes) + 1).
+ * 1. Chunks: C of them at most, by fp_cut_most_chunks.
  * 2. Codes and sidecars. A chunk is coded only if both sections are smaller than its bytes, and a
  *    dictionary is written only if the chunks at hand save more than its block takes. So codes,
  *    sidecars, stored bytes and dictionary blocks take at most B together. As each dictionary codes
@@ -146,8 +142,7 @@ typedef unsigned __int128 wide; /* sums of products of 64-bit numbers do not ove
  * 6. Parts: name and pairs as they are given; bounds with an entry per chunk, unless a share of the
  *    file is less. */
 static wide largest_image(uint64_t rows, uint64_t bytes, const fp_settings *settings) {
-    wide chunks = 2 * ((wide)(rows / FP_CHUNK_ROWS) + bytes / settings->chunk_bytes) + 1;
-    if (chunks > rows) chunks = rows;
+    wide chunks = fp_cut_most_chunks(rows, bytes, settings->chunk_bytes);
     uint64_t longest_row = bytes < FP_MAX_CHUNK_BYTES ? bytes : FP_MAX_CHUNK_BYTES;
     uint32_t length_bits = longest_row ? 64 - (uint32_t)__builtin_clzll(longest_row) : 0;
     wide length_blocks = rows / FP_LENGTH_BLOCK + chunks;

@@ -11,10 +11,8 @@
 
 /* Chunks that one list has at most, whatever the number of threads: they bound the memory. */
 #define MAX_LISTED 32u
-/* A unit has about UNIT_BYTES, or sample_bytes if that is less. It ends early after UNIT_ROWS,
- * because waiting rows are limited and must hold a unit. */
+/* A unit has about UNIT_BYTES, or sample_bytes if that is less. */
 #define UNIT_BYTES (8u << 20)
-#define UNIT_ROWS  (2u * FP_CHUNK_ROWS)
 /* What a stream waits for before it trains, unless sample_bytes says otherwise. */
 #define FIRST_BYTES (32u << 20)
 
@@ -196,7 +194,7 @@ fastpair_status fp_cut_next(fp_cut *cut, int last, fp_cut_list *list, fastpair_e
         count++;
         bytes += fp_chunk_rows_bytes(&chunk);
         chunk.ends_unit = bytes + rules->chunk_bytes / 2 >= rules->unit_bytes ||
-                          row - list->rows >= UNIT_ROWS || (last && row == cut->rows);
+                          row - list->rows >= FP_UNIT_ROWS || (last && row == cut->rows);
         memcpy(cut->chunks.data + cut->chunks.size, &chunk, sizeof chunk);
         cut->chunks.size += sizeof chunk;
         if (!chunk.ends_unit) continue;

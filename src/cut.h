@@ -13,6 +13,8 @@
 
 /* The most rows a chunk gets. */
 #define FP_CHUNK_ROWS (1u << 20)
+/* A unit ends early after this many rows, because waiting rows are limited and must hold a unit. */
+#define FP_UNIT_ROWS (2u * FP_CHUNK_ROWS)
 /* Rows that wait at most. */
 #define FP_WAITING_ROWS (4ull * FP_CHUNK_ROWS)
 
@@ -57,6 +59,17 @@ typedef struct fp_cut_list {
     int is_first;  /* the column begins with these chunks */
     int is_whole;  /* and they are all of it */
 } fp_cut_list;
+
+/* The most chunks of so many rows that have so many bytes. A chunk is closed by FP_CHUNK_ROWS rows,
+ * or by bytes; in the latter case it and the first row after it have at least chunk_bytes bytes.
+ * Take neighbouring chunks as pairs. The first of a pair is closed by rows, at most rows /
+ * FP_CHUNK_ROWS times, or the pair has chunk_bytes bytes, at most bytes / chunk_bytes times. One
+ * chunk may be left over, and none is empty. */
+static inline uint64_t fp_cut_most_chunks(uint64_t rows, uint64_t bytes, uint64_t chunk_bytes) {
+    unsigned __int128 most =
+        2 * ((unsigned __int128)(rows / FP_CHUNK_ROWS) + bytes / chunk_bytes) + 1;
+    return most < rows ? (uint64_t)most : rows;
+}
 
 /* How many bytes wait, unless there are FP_WAITING_ROWS rows before, until the first are listed. */
 uint64_t fp_cut_first_bytes(const fp_settings *settings);

@@ -29,6 +29,24 @@ fastpair_status fp_file_out_describe(fp_file_out *file, const fastpair_metadata 
     return fp_metadata_pack(metadata, &file->allocator, &file->name, &file->pairs, error);
 }
 
+fastpair_status fp_file_out_describe_as(fp_file_out *file, const fp_file_out *other,
+                                        fastpair_error *error) {
+    fastpair_status status;
+    file->detects_text = other->detects_text;
+    file->footer.is_text = other->footer.is_text;
+    file->has_bounds = other->has_bounds;
+    file->bounds =
+        (fp_bounds_list){.width = other->bounds.width, .is_fixed = other->bounds.is_fixed};
+    if ((status = fp_buffer_reserve(&file->name, &file->allocator, other->name.size, error)) ||
+        (status = fp_buffer_reserve(&file->pairs, &file->allocator, other->pairs.size, error)))
+        return status;
+    file->name.size = other->name.size;
+    file->pairs.size = other->pairs.size;
+    if (file->name.size) memcpy(file->name.data, other->name.data, (size_t)file->name.size);
+    if (file->pairs.size) memcpy(file->pairs.data, other->pairs.data, (size_t)file->pairs.size);
+    return FASTPAIR_OK;
+}
+
 static fastpair_status put(fp_file_out *file, const void *data, uint64_t size,
                            fastpair_error *error) {
     int reason = file->sink.write(file->sink.context, data, (size_t)size);
@@ -65,6 +83,14 @@ static fastpair_status add_entry(fp_file_out *file, fp_buffer *entries, const vo
     return FASTPAIR_OK;
 }
 
+fastpair_status fp_file_out_list_dictionary(fp_file_out *file, uint64_t size, uint32_t *number,
+                                            fastpair_error *error) {
+    fp_dict_entry entry = {.position = file->position, .block_bytes = size};
+    fastpair_status status = add_entry(file, &file->dict_entries, &entry, sizeof entry, error);
+    if (!status) *number = (uint32_t)file->footer.dictionaries++;
+    return status;
+}
+
 fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, uint32_t *number,
                                        fastpair_error *error) {
     uint64_t size = fp_dict_block_size(dict, file->header.alignment);
@@ -75,12 +101,8 @@ fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, u
     fp_dict_write(dict, file->header.alignment, block);
     if (file->header.features & FP_FEATURE_COLD)
         status = fp_dict_make_cold(block, file->header.alignment, &size, &file->allocator, error);
-    fp_dict_entry entry = {.position = file->position, .block_bytes = size};
-    if (!status) status = add_entry(file, &file->dict_entries, &entry, sizeof entry, error);
-    if (!status) {
-        *number = (uint32_t)file->footer.dictionaries++;
-        status = put(file, block, size, error);
-    }
+    if (!status) status = fp_file_out_list_dictionary(file, size, number, error);
+    if (!status) status = put(file, block, size, error);
     fp_release(&file->allocator, block);
     return status;
 }
@@ -90,15 +112,13 @@ void fp_file_out_use_tokens(fp_file_out *file, uint32_t number, uint32_t tokens)
     entries[number].tokens_in_use += tokens;
 }
 
-fastpair_status fp_file_out_chunk(fp_file_out *file, const fp_chunk *chunk, const fp_buffer *block,
-                                  fp_row_facts facts, fastpair_error *error) {
-    fastpair_status status = put_header(file, error);
-    if (status) return status;
-    fp_chunk_entry entry = {file->position, block->size, chunk->rows, chunk->decoded_bytes};
-    status = add_entry(file, &file->chunk_entries, &entry, sizeof entry, error);
+fastpair_status fp_file_out_list_chunk(fp_file_out *file, const fp_chunk *chunk, fp_row_facts facts,
+                                       fastpair_error *error) {
+    fp_chunk_entry entry = {file->position, chunk->block_bytes, chunk->rows, chunk->decoded_bytes};
+    fastpair_status status = add_entry(file, &file->chunk_entries, &entry, sizeof entry, error);
     if (!status && file->has_bounds)
-        status = fp_bounds_list_add(&file->bounds, facts.bounds, file->position + block->size,
-                                    &file->allocator, error);
+        status = fp_bounds_list_add(&file->bounds, facts.bounds,
+                                    file->position + chunk->block_bytes, &file->allocator, error);
     if (status) return status;
     if (file->detects_text && !facts.is_text) file->footer.is_text = 0;
     file->footer.chunks++;
@@ -106,7 +126,14 @@ fastpair_status fp_file_out_chunk(fp_file_out *file, const fp_chunk *chunk, cons
     file->footer.nulls += chunk->nulls;
     file->footer.codes += chunk->codes;
     file->footer.decoded_bytes += chunk->decoded_bytes;
-    return put(file, block->data, block->size, error);
+    return FASTPAIR_OK;
+}
+
+fastpair_status fp_file_out_chunk(fp_file_out *file, const fp_chunk *chunk, const fp_buffer *block,
+                                  fp_row_facts facts, fastpair_error *error) {
+    fastpair_status status = put_header(file, error);
+    if (!status) status = fp_file_out_list_chunk(file, chunk, facts, error);
+    return status ? status : put(file, block->data, block->size, error);
 }
 
 /* Writes footer and trailer with these parts. */

@@ -35,6 +35,10 @@ void fp_file_out_close(fp_file_out *file);
 fastpair_status fp_file_out_describe(fp_file_out *file, const fastpair_metadata *metadata,
                                      uint32_t bound_bytes, fastpair_error *error);
 
+/* The same as another file says, to which nothing was written. */
+fastpair_status fp_file_out_describe_as(fp_file_out *file, const fp_file_out *other,
+                                        fastpair_error *error);
+
 /* Writes a dictionary block; *number is what chunks call it by. */
 fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, uint32_t *number,
                                        fastpair_error *error);
@@ -51,6 +55,13 @@ typedef struct fp_row_facts {
 /* Writes a chunk's block, `chunk` being its header. */
 fastpair_status fp_file_out_chunk(fp_file_out *file, const fp_chunk *chunk, const fp_buffer *block,
                                   fp_row_facts facts, fastpair_error *error);
+
+/* What these two note for the footer, without writing: for blocks that others bring to the file, at
+ * file->position. */
+fastpair_status fp_file_out_list_dictionary(fp_file_out *file, uint64_t size, uint32_t *number,
+                                            fastpair_error *error);
+fastpair_status fp_file_out_list_chunk(fp_file_out *file, const fp_chunk *chunk, fp_row_facts facts,
+                                       fastpair_error *error);
 
 /* Writes footer and trailer. */
 fastpair_status fp_file_out_finish(fp_file_out *file, fastpair_error *error);

@@ -72,6 +72,30 @@ static fastpair_status read_info(fastpair_gpu *gpu, fastpair_error *error) {
     return FASTPAIR_OK;
 }
 
+/* The encoder's. Some ask for as much shared memory as their tables need. */
+static fp_cu_result load_encoder(fastpair_gpu *gpu) {
+    static const struct {
+        const char *symbol;
+        int dynamic;
+    } kernels[] = {
+#define FP_ENCODE(name, threads, blocks, dynamic) {"fp_encode_" #name, dynamic},
+#include "kernels/encode_kernels.def"
+    };
+    const fp_driver *driver = &gpu->driver;
+    fp_cu_result result = 0;
+    for (uint32_t i = 0; i < FP_ENCODE_KERNELS && !result; i++) {
+        fp_cu_function *function = &gpu->encode[i];
+        int declared = 0;
+        result = driver->module_function(function, gpu->module, kernels[i].symbol);
+        if (result || !kernels[i].dynamic) continue;
+        result = driver->function_attribute(&declared, FP_CU_FUNCTION_SHARED, *function);
+        if (!result)
+            result = driver->function_set(*function, FP_CU_FUNCTION_MAX_DYNAMIC_SHARED,
+                                          (int)gpu->info.shared_per_block - declared);
+    }
+    return result;
+}
+
 static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
     const fp_driver *driver = &gpu->driver;
     const struct {
@@ -115,6 +139,7 @@ static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
             result = driver->function_set(*search, FP_CU_FUNCTION_MAX_DYNAMIC_SHARED,
                                           (int)gpu->info.shared_per_block);
     }
+    if (!result) result = load_encoder(gpu);
     return result ? fp_driver_fail(driver, result, "finding a kernel", error) : FASTPAIR_OK;
 }
 

@@ -6,6 +6,13 @@
 #include "kernel_table.h"
 #include "memory.h"
 
+/* Kernels of the encoder, FP_ENCODE_begin and so on. */
+enum {
+#define FP_ENCODE(name, threads, blocks, dynamic) FP_ENCODE_##name,
+#include "kernels/encode_kernels.def"
+    FP_ENCODE_KERNELS
+};
+
 struct fastpair_gpu {
     fastpair_allocator allocator;
     fp_driver driver;
@@ -27,6 +34,8 @@ struct fastpair_gpu {
     /* Selections (kernels/select_params.h). */
     fp_cu_function select_count_bits, select_list_bits, select_measure, select_scan;
     fp_cu_function select_check, select_pieces, select_decode;
+    /* The encoder's, in the order of the enumeration above. */
+    fp_cu_function encode[FP_ENCODE_KERNELS];
 };
 
 /* Makes the GPU's context current for the calls that follow; every push needs its pop. Fails if the

@@ -5,7 +5,6 @@
 #include "layout.h"
 
 #include "options.h"
-#include "threads.h"
 #include "warm_cache.h"
 
 #include <string.h>
@@ -111,76 +110,6 @@ static fp_job_chunk describe(const fastpair_column *column, const fp_chunk_view 
     return described;
 }
 
-/* Opens the warm chunks of cold ones, which stay with the job: cold ones are of no use to a device.
- * Copies of chunks from a source stay with it, too. Chunks of all columns at once, so that small columns
- * keep threads busy, too. */
-typedef struct warming {
-    fastpair_gpu_job *job;
-    const fastpair_column *const *columns;
-    uint64_t *first_chunk; /* of each column in the job */
-} warming;
-
-/* A copy of a warm chunk, to last as long as the job. */
-static fastpair_status copy_chunk(const fp_chunk_view *view, const fastpair_allocator *allocator,
-                                  fp_warm *copy, fastpair_error *error) {
-    uint64_t size = view->chunk->block_bytes;
-    uint8_t *block = fp_allocate(allocator, size, 1);
-    if (!block) return fp_fail_memory(error, size);
-    memcpy(block, view->block, (size_t)size);
-    *copy = (fp_warm){*view->chunk, block};
-    return FASTPAIR_OK;
-}
-
-static fastpair_status warm_chunk(void *context, uint64_t i, fastpair_error *error) {
-    const warming *of = context;
-    fp_warm *warm = &of->job->warmed[i];
-    uint64_t low = 0, high = of->job->column_count;
-    while (high - low > 1) { /* the last column that begins at or before the chunk */
-        uint64_t middle = low + (high - low) / 2;
-        if (of->first_chunk[middle] <= i)
-            low = middle;
-        else
-            high = middle;
-    }
-    const fastpair_column *column = of->columns[low];
-    const fastpair_allocator *allocator = &of->job->gpu->allocator;
-    fp_wanted_chunk wanted = {i - of->first_chunk[low], column->totals.chunks, NULL};
-    fp_chunk_view view;
-    fp_hold hold;
-    fastpair_status status = fp_column_hold_block(column, &wanted, &view, &hold, error);
-    if (!status && view.chunk->cold)
-        status = fp_warm_open(&view, allocator, warm, error);
-    else if (!status && column->source)
-        status = copy_chunk(&view, allocator, warm, error);
-    fp_column_drop(column, &hold);
-    return status;
-}
-
-static fastpair_status warm_columns(fastpair_gpu_job *job, const fastpair_column *const *columns,
-                                    fastpair_error *error) {
-    const fastpair_allocator *allocator = &job->gpu->allocator;
-    uint32_t threads = 0;
-    for (uint64_t c = 0; c < job->column_count; c++)
-        if ((columns[c]->warm || columns[c]->source) && columns[c]->settings.threads > threads)
-            threads = columns[c]->settings.threads;
-    if (!threads) return FASTPAIR_OK; /* all chunks are warm in their images */
-    warming of = {job, columns, fp_allocate(allocator, job->column_count, sizeof *of.first_chunk)};
-    job->warmed = fp_allocate_zero(allocator, job->chunk_count, sizeof *job->warmed);
-    fastpair_status status = FASTPAIR_OK;
-    if (!of.first_chunk || !job->warmed) {
-        status = fp_fail_memory(error, job->chunk_count * sizeof *job->warmed);
-    } else {
-        uint64_t next = 0;
-        for (uint64_t c = 0; c < job->column_count; c++) {
-            of.first_chunk[c] = next;
-            next += columns[c]->totals.chunks;
-        }
-        status = fp_run_tasks(threads, job->chunk_count, warm_chunk, &of, error);
-    }
-    fp_release(allocator, of.first_chunk);
-    return status;
-}
-
 /* Where listing has got to: the next chunk of the job, and the dictionary of the chunk before. */
 typedef struct collection {
     dict_index index;
@@ -211,7 +140,8 @@ static fastpair_status collect_column(fastpair_gpu_job *job, const fastpair_colu
         nulls += view.chunk->nulls;
         codes += view.chunk->codes;
         int is_cold = view.chunk->cold;
-        if (is_cold || column->source) view = fp_warm_view(&job->warmed[at->next], &view);
+        if (is_cold || (column->source && !image))
+            view = fp_warm_view(&job->warmed[at->next], &view);
         job->chunks[at->next] = describe(column, &view, is_cold ? 0 : image);
         job->chunks[at->next].column = (uint32_t)number;
         job->sources[at->next] = source_of(view.chunk, view.block, job->outputs);
@@ -310,7 +240,7 @@ static fastpair_status prepare(fastpair_gpu_job *job, const fastpair_column *con
                        options->kernel);
     fastpair_status status = allocate(job, dicts, error);
     if (status) return status;
-    if ((status = warm_columns(job, columns, error))) return status;
+    if ((status = fp_job_warm(job, columns, options->device_images, error))) return status;
     collection at = {.index = {.mask = 1}};
     dict_index *index = &at.index;
     while (index->mask < 2 * dicts) index->mask = 2 * index->mask + 1;

@@ -21,8 +21,8 @@ typedef struct fp_job_source {
     /* 1: one copy brings this chunk and the one before it, which are as far apart as in the
      * image. */
     int joined;
-    /* 1: the validity section is not among these bytes and has a copy of its own, as row lengths that
-     * nobody wants lie before it. */
+    /* 1: the validity section is not among these bytes and has a copy of its own, as row lengths
+     * that nobody wants lie before it. */
     int validity_apart;
 } fp_job_source;
 
@@ -55,8 +55,9 @@ typedef struct fp_job_dict {
 typedef struct fp_job_column {
     uint64_t first_chunk, chunks;
     uint64_t rows, nulls, decoded_bytes;
-    /* What was known when the job was opened: whatever the codes are, the rows are ASCII; the column
-     * was validated, and is decoded from the bytes that were; the file says that it is text. */
+    /* What was known when the job was opened: whatever the codes are, the rows are ASCII; the
+     * column was validated, and is decoded from the bytes that were; the file says that it is text.
+     */
     int is_ascii, is_valid, is_text;
 } fp_job_column;
 
@@ -88,6 +89,12 @@ struct fastpair_gpu_job {
     /* 0 until the dictionaries are uploaded. */
     uint64_t device_memory;
 };
+
+/* Opens the warm chunks of cold ones, as cold ones are of no use to a device, and copies chunks
+ * from sources, but of columns whose images (NULL: none) are in device memory. All stay with the
+ * job (job_warm.c). */
+fastpair_status fp_job_warm(fastpair_gpu_job *job, const fastpair_column *const *columns,
+                            const uint64_t *images, fastpair_error *error);
 
 /* Gives everything in a job with columns, sources, chunks and planned dictionaries its place. */
 void fp_layout_place(fastpair_gpu_job *job, int regenerate);

@@ -1,6 +1,7 @@
-/* rows.c - laying out what searches need of a column's rows. In: a column of a job. Out: the place of
- * everything that prepare derives, and the lengths of tokens. The trick: a stored chunk is one whose
- * codes are its bytes, so that one way serves all chunks. Refuses jobs without row lengths. */
+/* rows.c - laying out what searches need of a column's rows. In: a column of a job. Out: the place
+ * of everything that prepare derives, and the lengths of tokens. The trick: a stored chunk is one
+ * whose codes are its bytes, so that one way serves all chunks. Refuses jobs without row lengths.
+ */
 #include "rows.h"
 
 #include "options.h"
@@ -33,10 +34,12 @@ void fastpair_gpu_rows_close(fastpair_gpu_rows *rows) {
 
 /* ---------------------------------------------------------------- tables of tokens */
 
-/* Looks at codes of a chunk at equal distances. Any codes will do: they decide nothing but speed. */
+/* Looks at codes of a chunk at equal distances, if they are on the host. Any codes will do, or
+ * none: they decide nothing but speed. */
 static void take_sample(const fastpair_gpu_rows *rows, uint64_t i, fp_rows_table *table) {
     const fp_job_source *source = &rows->job->sources[fp_rows_column(rows)->first_chunk + i];
     const fp_chunk *chunk = source->host.chunk;
+    if (!source->host.block) return;
     const uint8_t *codes = fp_chunk_section(chunk, source->host.block, FP_SECTION_CODES);
     uint64_t count = 8 * chunk->sections[FP_SECTION_CODES].size / table->code_bits;
     if (count > chunk->codes && chunk->codes) count = chunk->codes;
@@ -48,8 +51,9 @@ static void take_sample(const fastpair_gpu_rows *rows, uint64_t i, fp_rows_table
     }
 }
 
-/* The tables that chunks need: job dictionaries in the order of their first chunk, and single bytes.
- * `number` has a place per dictionary of the job and one for single bytes, all UINT32_MAX before. */
+/* The tables that chunks need: job dictionaries in the order of their first chunk, and single
+ * bytes. `number` has a place per dictionary of the job and one for single bytes, all UINT32_MAX
+ * before. */
 static void list_tables(fastpair_gpu_rows *rows, uint32_t *number) {
     const fastpair_gpu_job *job = rows->job;
     for (uint64_t i = 0; i < fp_rows_column(rows)->chunks; i++) {
@@ -102,13 +106,14 @@ static uint64_t take(uint64_t *at, uint64_t bytes) {
 }
 
 /* Looks at the blocks of a chunk's row lengths. If none has a minimum of 0, all rows have bytes, and are
- * numbered as such. */
+ * numbered as such. Of lengths that lie in device memory alone nothing is known. */
 static void bound_lengths(fastpair_gpu_rows *rows, uint64_t i) {
     const fp_job_source *source = &rows->job->sources[fp_rows_column(rows)->first_chunk + i];
     const fp_chunk *chunk = source->host.chunk;
-    const uint8_t *entry = fp_chunk_section(chunk, source->host.block, FP_SECTION_LENGTHS);
     uint64_t blocks = (chunk->rows + FP_LENGTH_BLOCK - 1) / FP_LENGTH_BLOCK;
-    int is_whole = chunk->sections[FP_SECTION_LENGTHS].size >= 16 * blocks;
+    int is_whole = source->host.block && chunk->sections[FP_SECTION_LENGTHS].size >= 16 * blocks;
+    const uint8_t *entry =
+        is_whole ? fp_chunk_section(chunk, source->host.block, FP_SECTION_LENGTHS) : NULL;
     if (!is_whole) rows->may_be_empty = 1, rows->longest = UINT32_MAX;
     for (uint64_t b = 0; is_whole && b < blocks; b++, entry += 16) {
         uint64_t least = fp_load32(entry + 8), bits = entry[12];

@@ -45,7 +45,7 @@ static uint64_t largest_in_chunk(const fp_shape_chunk *of, uint32_t codes, int i
     /* A bound, which does where the buffer need not hold the largest batch. */
     if (codes % each == 0 && touched == 6 && in_rounds)
         return (uint64_t)of->chunk->largest_four + of->chunk->largest_pair;
-    if (!use_sidecar || codes % each || touched == 1 || bound <= known) return bound;
+    if (!use_sidecar || !of->block || codes % each || touched == 1 || bound <= known) return bound;
     return largest_by_sidecar(of, touched);
 }
 

@@ -9,7 +9,8 @@
 /* The most codes per lane of any kernel. */
 #define FP_MOST_LANE_CODES 32u
 
-/* A chunk in the host's memory: its header, and the first byte of its block. */
+/* A chunk in the host's memory: its header, and the first byte of its block; NULL if that is in
+ * device memory alone. */
 typedef struct fp_shape_chunk {
     const fp_chunk *chunk;
     const uint8_t *block;

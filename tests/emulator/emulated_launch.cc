@@ -30,7 +30,11 @@ const helper helpers[] = {
     {"fp_select_scan", emulated_select_scan, sizeof(fp_gpu_select_scan)},
     {"fp_select_check", emulated_select_check, sizeof(fp_gpu_select_launch)},
     {"fp_select_pieces", emulated_select_pieces, sizeof(fp_gpu_select_launch)},
-    {"fp_select_decode", emulated_select_decode, sizeof(fp_gpu_select_launch)}};
+    {"fp_select_decode", emulated_select_decode, sizeof(fp_gpu_select_launch)},
+#define FP_ENCODE(name, threads, blocks, dynamic)                                                  \
+    {"fp_encode_" #name, emulated_encode_##name, sizeof(fp_gpu_encode_launch)},
+#include "gpu/kernels/encode_kernels.def"
+};
 enum {
     HELPERS = sizeof helpers / sizeof *helpers,
     FIRST_SEARCH = 64, /* of codes of one bit */

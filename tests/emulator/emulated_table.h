@@ -4,6 +4,7 @@
 #define FP_TESTS_EMULATED_TABLE_H
 
 #include "emulator.h"
+#include "gpu/kernels/encode_params.h"
 #include "gpu/kernels/resident.h"
 #include "gpu/kernels/scan_params.h"
 #include "gpu/kernels/staged/params.h"
@@ -49,6 +50,10 @@ void emulated_select_scan(const void *launch);
 void emulated_select_check(const void *launch);
 void emulated_select_pieces(const void *launch);
 void emulated_select_decode(const void *launch);
+
+/* The encoder's kernels, each of which takes an fp_gpu_encode_launch. */
+#define FP_ENCODE(name, threads, blocks, dynamic) void emulated_encode_##name(const void *launch);
+#include "gpu/kernels/encode_kernels.def"
 
 /* The kernel that searches codes of so many bits. */
 emulator_kernel emulated_search(uint32_t bits);

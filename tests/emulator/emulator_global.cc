@@ -90,35 +90,47 @@ void emulate_global_store(uint64_t address, const void *from, uint32_t size) {
 }
 
 /* Lanes may change a word many times: their changes need no order. With a store they would. */
-void emulate_global_change(uint64_t address, uint32_t keep, uint32_t set) {
-    uint32_t word;
-    memory *m = find_memory(address, sizeof word, "changes");
+static void note_change(uint64_t address, uint32_t size) {
+    memory *m = find_memory(address, size, "changes");
     if (m && m->access == EMULATOR_READ) emulator_fail("changes ", m->name);
-    for (uint32_t i = 0; m && m->written && i < sizeof word; i++) {
+    for (uint32_t i = 0; m && m->written && i < size; i++) {
         uint8_t *flag = &m->written[address - m->begin + i];
         if (*flag & STORED) emulator_fail("changes a byte that was stored in ", m->name);
         *flag |= CHANGED;
     }
     if (emulator_block_failed) emulator_leave_lane();
+}
+
+void emulate_global_change(uint64_t address, uint32_t keep, uint32_t set) {
+    uint32_t word;
+    note_change(address, sizeof word);
     memcpy(&word, (const void *)(uintptr_t)address, sizeof word);
     word = (word & keep) | set;
     memcpy((void *)(uintptr_t)address, &word, sizeof word);
 }
 
-void emulate_global_add(uint64_t address, uint64_t value) {
-    uint64_t number;
-    memory *m = find_memory(address, sizeof number, "adds to");
-    if (m && m->access == EMULATOR_READ) emulator_fail("adds to ", m->name);
-    for (uint32_t i = 0; m && m->written && i < sizeof number; i++) {
-        uint8_t *flag = &m->written[address - m->begin + i];
-        if (*flag & STORED) emulator_fail("adds to a byte that was stored in ", m->name);
-        *flag |= CHANGED;
-    }
-    if (emulator_block_failed) emulator_leave_lane();
-    memcpy(&number, (const void *)(uintptr_t)address, sizeof number);
-    number += value;
-    memcpy((void *)(uintptr_t)address, &number, sizeof number);
+void emulate_global_max(uint64_t address, uint32_t value) {
+    uint32_t word;
+    note_change(address, sizeof word);
+    memcpy(&word, (const void *)(uintptr_t)address, sizeof word);
+    if (value > word) memcpy((void *)(uintptr_t)address, &value, sizeof value);
 }
+
+/* Adds to a number of 4 or 8 bytes; returns what it was. */
+template <typename T> static T add_to(uint64_t address, T value) {
+    T number, sum;
+    note_change(address, sizeof number);
+    memcpy(&number, (const void *)(uintptr_t)address, sizeof number);
+    sum = number + value;
+    memcpy((void *)(uintptr_t)address, &sum, sizeof sum);
+    return number;
+}
+
+uint32_t emulate_global_add4(uint64_t address, uint32_t value) {
+    return add_to<uint32_t>(address, value);
+}
+
+void emulate_global_add(uint64_t address, uint64_t value) { add_to<uint64_t>(address, value); }
 
 /* ---------------------------------------------------------------- launches and tests */
 

@@ -8,6 +8,7 @@
 #include "calls.h"
 #include "emulated_launch.h"
 #include "fake_cuda.h"
+#include "gpu/kernels/encode_params.h"
 #include "gpu/kernels/scan_params.h"
 #include "gpu/kernels/staged/params.h"
 #include "gpu/layout.h"
@@ -97,6 +98,12 @@ static int fake_inspect_search(const fake_launch *l, const char **error) {
             *error = "not one entry per row of blocks";
         if (l->threads != FP_GPU_HELPER_THREADS || (l->shared && !kernels[i].before))
             *error = "not the threads of a helper";
+        return 1;
+    }
+    if (!strncmp(l->symbol, "fp_encode_", 10)) {
+        if (l->first_bytes != sizeof(fp_gpu_encode_launch) || l->grid_y != 1 || l->threads % 32 ||
+            l->shared > fake.gpu.info.shared_per_block)
+            *error = "not an encoder's launch";
         return 1;
     }
     if (!strncmp(l->symbol, "fp_select_", 10)) {
@@ -236,7 +243,7 @@ static inline const uint8_t *fake_at(uint64_t address) {
 
 /* Column c of the job against what the CPU decodes. NULL, or what differs. A column that does not
  * decode on the CPU differs if it must. */
-static const char *fake_compare(const fastpair_column *column, uint64_t c, int must_decode) {
+static inline const char *fake_compare(const fastpair_column *column, uint64_t c, int must_decode) {
     const fastpair_gpu_output *gpu = &fake.outputs[c];
     uint64_t rows = column->totals.rows, size = column->totals.decoded_bytes, wrong = 0;
     uint64_t words = (rows + 31) / 32;

@@ -31,7 +31,7 @@ typedef struct searched {
     fastpair_gpu_block memory;
 } searched;
 
-static searched searched_open(const sample *s) {
+static inline searched searched_open(const sample *s) {
     searched of = {0};
     fastpair_gpu_rows_info info = {.struct_size = sizeof info};
     fastpair_error error = {0};
@@ -53,7 +53,7 @@ static searched searched_open(const sample *s) {
     return of;
 }
 
-static void searched_close(searched *of) {
+static inline void searched_close(searched *of) {
     close_block(of->memory);
     fastpair_gpu_rows_close(of->rows);
     run_close(&of->run);

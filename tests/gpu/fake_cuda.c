@@ -25,7 +25,7 @@
 enum { MOST_CURRENT = 16, CONTEXT_BYTES = 1 << 20 };
 
 /* A module and its functions: the library's table of decoders, and a few kernels besides. */
-enum { MOST_FUNCTIONS = FP_KERNELS + 48 };
+enum { MOST_FUNCTIONS = FP_KERNELS + 96 };
 typedef struct fake_function {
     char symbol[128];
     int kernel;

@@ -282,6 +282,8 @@ DROPPER(cuGraphDestroy, FAKE_OTHER, cuda_graph)
 DROPPER(cuGraphExecDestroy, FAKE_OTHER, cuda_graph)
 NOTHING(cuStreamSynchronize, (fp_cu_stream stream), (void)stream)
 NOTHING(cuEventRecord, (cuda_event event, fp_cu_stream stream), (void)event, (void)stream)
+NOTHING(cuStreamWaitEvent, (fp_cu_stream stream, cuda_event event, unsigned flags), (void)stream,
+        (void)event, (void)flags)
 NOTHING(cuEventSynchronize, (cuda_event event), (void)event)
 NOTHING(cuEventElapsedTime, (float *milliseconds, cuda_event start, cuda_event end), (void)start,
         (void)end, *milliseconds = 1)

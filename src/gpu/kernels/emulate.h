@@ -34,12 +34,16 @@ void emulate_global_load(void *to, uint64_t address, uint32_t size);
 void emulate_global_store(uint64_t address, const void *from, uint32_t size);
 /* Atomic: the word becomes (word & keep) | set. */
 void emulate_global_change(uint64_t address, uint32_t keep, uint32_t set);
-/* Atomic: adds to an 8-byte number. */
+/* Atomic: the word becomes `value` if that is greater. */
+void emulate_global_max(uint64_t address, uint32_t value);
+/* Atomic: adds to a 4-byte number, and returns what it was before; adds to an 8-byte number. */
+uint32_t emulate_global_add4(uint64_t address, uint32_t value);
 void emulate_global_add(uint64_t address, uint64_t value);
 void emulate_shared_load(void *to, const uint8_t *at, uint32_t size);
 void emulate_shared_store(uint8_t *at, const void *from, uint32_t size);
 uint32_t emulate_shared_add(uint8_t *at, uint32_t value);
 void emulate_shared_or(uint8_t *at, uint32_t bits);
+void emulate_shared_mark(uint8_t *at, uint8_t value);
 /* Copies that go on by themselves: they take from the word that starts them to the one that waits,
  * and whoever touches their shared memory in between is found. */
 void emulate_async_load(uint8_t *to, uint64_t from, int is_there);
@@ -53,6 +57,7 @@ uint8_t *emulate_shared_dynamic(void);
 
 #define DEVICE static inline __attribute__((unused))
 #define UNROLL
+#define ROLLED
 #define SHARED_BYTES(name, bytes)  uint8_t *name = emulate_shared(bytes)
 #define SHARED_DYNAMIC_BYTES(name) uint8_t *name = emulate_shared_dynamic()
 #define HERE                       const char *file = __builtin_FILE(), int line = __builtin_LINE()
@@ -85,6 +90,8 @@ DEVICE void block_sync(HERE) { emulate_meet(EMULATE_BLOCK_SYNC, 0, 0, file, line
 
 DEVICE uint32_t popcount(uint32_t value) { return (uint32_t)__builtin_popcount(value); }
 DEVICE uint32_t first_bit(uint32_t value) { return (uint32_t)__builtin_ctz(value); }
+DEVICE uint32_t last_bit(uint32_t value) { return 31 - (uint32_t)__builtin_clz(value); }
+DEVICE uint32_t multiply_high(uint32_t a, uint32_t b) { return (uint32_t)((uint64_t)a * b >> 32); }
 DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
     return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
 }
@@ -118,6 +125,8 @@ EMULATE_LOAD(global_load2, emulate_global_load, uint64_t, uint16_t, uint32_t)
 EMULATE_LOAD(global_load4, emulate_global_load, uint64_t, uint32_t, uint32_t)
 EMULATE_LOAD(global_load8, emulate_global_load, uint64_t, uint64_t, uint64_t)
 EMULATE_LOAD(global_load16, emulate_global_load, uint64_t, fp_words4, fp_words4)
+EMULATE_LOAD(global_load16_ahead, emulate_global_load, uint64_t, fp_words4, fp_words4)
+EMULATE_LOAD(global_reload1, emulate_global_load, uint64_t, uint8_t, uint32_t)
 EMULATE_LOAD(global_reload4, emulate_global_load, uint64_t, uint32_t, uint32_t)
 EMULATE_LOAD(global_reload8, emulate_global_load, uint64_t, uint64_t, uint64_t)
 EMULATE_LOAD(global_reload16, emulate_global_load, uint64_t, fp_words4, fp_words4)
@@ -137,6 +146,7 @@ EMULATE_STORE(shared_store8, emulate_shared_store, uint8_t *, uint64_t, uint64_t
 EMULATE_STORE(shared_store16, emulate_shared_store, uint8_t *, fp_words4, fp_words4)
 DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) { return emulate_shared_add(at, value); }
 DEVICE void shared_or4(uint8_t *at, uint32_t bits) { emulate_shared_or(at, bits); }
+DEVICE void shared_mark1(uint8_t *at, uint32_t value) { emulate_shared_mark(at, (uint8_t)value); }
 template <int L>
 DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_cells,
                         uint32_t at, uint32_t near_end, uint32_t split, uint32_t *cell) {
@@ -160,6 +170,10 @@ DEVICE void bulk_wait_read(void) { emulate_bulk_wait(); }
 DEVICE void bulk_wait(void) { emulate_bulk_wait(); }
 DEVICE void global_or4(uint64_t address, uint32_t bits) {
     emulate_global_change(address, 0xffffffffu, bits);
+}
+DEVICE void global_max4(uint64_t address, uint32_t value) { emulate_global_max(address, value); }
+DEVICE uint32_t global_add4(uint64_t address, uint32_t value) {
+    return emulate_global_add4(address, value);
 }
 DEVICE void global_add8(uint64_t address, uint64_t value) { emulate_global_add(address, value); }
 DEVICE void global_and4(uint64_t address, uint32_t bits) {

@@ -7,6 +7,14 @@
  *                           that parts compile side by side
  */
 #include "assembled.cuh"
+#include "encode_bounds.cuh"
+#include "encode_cut.cuh"
+#include "encode_lengths.cuh"
+#include "encode_pack.cuh"
+#include "encode_parse.cuh"
+#include "encode_rows.cuh"
+#include "encode_seams.cuh"
+#include "encode_text.cuh"
 #include "positions.cuh"
 #include "row_offsets.cuh"
 #include "row_starts.cuh"
@@ -107,3 +115,9 @@ KERNEL(FP_GPU_HELPER_THREADS, 4) fp_select_decode(TAKES(fp_gpu_select_launch)) {
         search_codes<BITS>(&launch);                                                               \
     }
 #include "search_variants.def"
+
+#define FP_ENCODE(name, threads, blocks, dynamic)                                                  \
+    KERNEL(threads, blocks) fp_encode_##name(TAKES(fp_gpu_encode_launch)) {                        \
+        encode_##name(&launch);                                                                    \
+    }
+#include "encode_kernels.def"

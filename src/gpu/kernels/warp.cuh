@@ -22,6 +22,8 @@ typedef struct fp_words4 {
 
 #define DEVICE                     static __device__ __forceinline__
 #define UNROLL                     _Pragma("unroll")
+/* For loops with much in them: the compiler leaves them as they are. */
+#define ROLLED                     _Pragma("unroll 1")
 /* Memory of the block, 16-byte aligned: of a size known to the compiler, or what the launch asked
  * for. */
 #define SHARED_BYTES(name, bytes)  __shared__ __align__(16) uint8_t name[bytes]
@@ -59,6 +61,10 @@ DEVICE void block_sync(void) { __syncthreads(); }
 DEVICE uint32_t popcount(uint32_t value) { return (uint32_t)__popc((int)value); }
 /* The number of the lowest bit that is set; the value is not 0. */
 DEVICE uint32_t first_bit(uint32_t value) { return (uint32_t)__ffs((int)value) - 1; }
+/* The number of the highest bit that is set; the value is not 0. */
+DEVICE uint32_t last_bit(uint32_t value) { return 31 - (uint32_t)__clz((int)value); }
+/* The upper word of a * b. */
+DEVICE uint32_t multiply_high(uint32_t a, uint32_t b) { return __umulhi(a, b); }
 /* Bits shift .. shift + 31 of high:low, 0 <= shift < 32. */
 DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
     return __funnelshift_r(low, high, shift);
@@ -96,7 +102,16 @@ DEVICE fp_words4 global_load16(uint64_t address) {
     uint4 loaded = __ldg(GLOBAL(const uint4, address));
     return fp_words4{{loaded.x, loaded.y, loaded.z, loaded.w}};
 }
+/* The same, where the lane will load the bytes after it soon: brings 128 bytes to the L2 cache. */
+DEVICE fp_words4 global_load16_ahead(uint64_t address) {
+    fp_words4 loaded;
+    asm("ld.global.nc.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(loaded.word[0]), "=r"(loaded.word[1]), "=r"(loaded.word[2]), "=r"(loaded.word[3])
+        : "l"(address));
+    return loaded;
+}
 /* The same for memory that this launch writes too. */
+DEVICE uint32_t global_reload1(uint64_t address) { return *GLOBAL(const uint8_t, address); }
 DEVICE uint32_t global_reload4(uint64_t address) { return *GLOBAL(const uint32_t, address); }
 DEVICE uint64_t global_reload8(uint64_t address) {
     return *GLOBAL(const unsigned long long, address);
@@ -121,6 +136,14 @@ DEVICE void global_and4(uint64_t address, uint32_t bits) {
     atomicAnd(GLOBAL(unsigned int, address), bits);
 }
 
+/* The word becomes `value` if that is greater. */
+DEVICE void global_max4(uint64_t address, uint32_t value) {
+    atomicMax(GLOBAL(unsigned int, address), value);
+}
+/* Adds to a word that other lanes add to as well; returns what it was before. */
+DEVICE uint32_t global_add4(uint64_t address, uint32_t value) {
+    return atomicAdd(GLOBAL(unsigned int, address), value);
+}
 DEVICE void global_add8(uint64_t address, uint64_t value) {
     atomicAdd(GLOBAL(unsigned long long, address), (unsigned long long)value);
 }
@@ -147,6 +170,9 @@ DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) {
 }
 /* Sets bits of a word that other lanes set bits of as well. */
 DEVICE void shared_or4(uint8_t *at, uint32_t bits) { atomicOr((unsigned int *)at, bits); }
+/* Stores a byte that was there before, while other lanes may load it, or store the same: whoever loads
+ * gets the old or the new one, and can do with either. */
+DEVICE void shared_mark1(uint8_t *at, uint32_t value) { *(volatile uint8_t *)at = (uint8_t)value; }
 
 /* ---------------------------------------------------------------- either memory */
 /* A token's cell of L bytes, 8 or 16, at `at` bytes into the first halves. If that is below
