@@ -18,8 +18,9 @@
 /* Rows of a piece. Offsets take 8 bytes each. */
 #define PIECE_ROWS (8ull << 20)
 
-/* With `auto`, smaller files are for the CPU, which is done before a GPU has started. */
-#define LARGE_FILE (256ll << 20)
+/* With `auto`, smaller files are for the CPU: a GPU takes two seconds to start, and then a third of the
+ * time of 16 threads (docs/lab/gpu-encode-pack.md). */
+#define LARGE_FILE (2ll << 30)
 
 int cli_compress_wants_gpu(const cli_options *options, const cli_input *input, bool *wants) {
     const bool can = !options->cold && options->level <= FASTPAIR_LEVEL_GREEDY &&
