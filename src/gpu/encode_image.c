@@ -229,11 +229,11 @@ static fastpair_status add(fastpair_gpu_encoded *encoded, const uint8_t *record,
                                 .first_chunk = fp_encoded_chunk_count(encoded),
                                 .chunks = state.chunks};
     uint64_t more = state.chunks * sizeof(fp_chunk);
-    if ((status = fp_buffer_reserve(&encoded->chunks, allocator, more, error)) ||
+    /* Room for one more, so that there is memory to point to where a column has no chunk. */
+    if ((status = fp_buffer_reserve(&encoded->chunks, allocator, more + sizeof(fp_chunk), error)) ||
         (status = fp_buffer_reserve(&encoded->pieces, allocator, sizeof *piece, error)))
         return status;
-    fp_chunk *chunks = fp_encoded_chunks(encoded); /* NULL where there are none */
-    if (chunks) chunks += piece->first_chunk;
+    fp_chunk *chunks = fp_encoded_chunks(encoded) + piece->first_chunk;
     if ((status = read_chunks(encoded, record, piece, chunks, error))) return status;
     encoded->chunks.size += more;
     memcpy(encoded->pieces.data + encoded->pieces.size, piece, sizeof *piece);
