@@ -229,9 +229,8 @@ static void launch_cut(queue *to, const bounds *most, uint64_t turns) {
         launch(to, FP_ENCODE_starts, most->row_blocks);
         launch(to, FP_ENCODE_move, divide_up(input->bytes_size, FP_GPU_ENCODE_MOVED));
     }
-    launch_shared(to, FP_ENCODE_cut, 1, FP_GPU_ENCODE_THREADS, 0);
     clear(to, to->launch->scratch.ends, most->ends_bytes);
-    launch(to, FP_ENCODE_ends, most->row_blocks);
+    launch(to, FP_ENCODE_cut, 1 + most->row_blocks);
     launch(to, FP_ENCODE_measure, divide_up(most->length_blocks, 8));
     launch(to, FP_ENCODE_place, turns);
 }

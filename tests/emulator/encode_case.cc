@@ -17,7 +17,6 @@ KERNEL(scan)
 KERNEL(starts)
 KERNEL(move)
 KERNEL(cut)
-KERNEL(ends)
 KERNEL(measure)
 KERNEL(place)
 KERNEL(lengths)
@@ -102,7 +101,7 @@ static const char *run_helper(const encode_case *c, emulator_kernel kernel, uint
 }
 
 const char *encode_case_chunks(const encode_case *c) {
-    return run(c, run_cut, FP_GPU_ENCODE_THREADS, 1);
+    return run_helper(c, run_cut, 1);
 }
 
 const char *encode_case_check(const encode_case *c) {
@@ -121,7 +120,7 @@ const char *encode_case_cut(const encode_case *c) {
     if (!error) error = run_helper(c, run_starts, with_validity);
     if (!error && with_validity)
         error = run_helper(c, run_move, divide_up(input->bytes_size, FP_GPU_ENCODE_MOVED));
-    return error ? error : encode_case_chunks(c);
+    return error ? error : run_helper(c, run_cut, 1 + blocks);
 }
 
 /* The same launches as in production, but for a block more or less. */
@@ -130,9 +129,7 @@ static uint64_t length_grid(const encode_case *c, uint32_t each) {
 }
 
 const char *encode_case_measure(const encode_case *c) {
-    const char *error =
-        run_helper(c, run_ends, divide_up(c->launch.input.rows, FP_GPU_ENCODE_ROWS));
-    if (!error) error = run_helper(c, run_measure, length_grid(c, 1));
+    const char *error = run_helper(c, run_measure, length_grid(c, 1));
     return error ? error : run_helper(c, run_place, 3);
 }
 

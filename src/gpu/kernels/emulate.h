@@ -102,6 +102,13 @@ DEVICE uint64_t shift_right64(uint64_t value, uint32_t shift) {
     return shift < 64 ? value >> shift : 0;
 }
 DEVICE uint32_t byte_of(uint32_t value, uint32_t i) { return value >> 8 * i & 255; }
+DEVICE uint32_t pick_bytes(uint32_t low, uint32_t high, uint32_t order) {
+    uint64_t all = (uint64_t)high << 32 | low;
+    uint32_t picked = 0;
+    for (uint32_t i = 0; i < 4; i++)
+        picked |= (uint32_t)(all >> 8 * (order >> 4 * i & 7) & 255) << 8 * i;
+    return picked;
+}
 DEVICE uint32_t add_bytes(uint32_t value, uint32_t sum) {
     return sum + byte_of(value, 0) + byte_of(value, 1) + byte_of(value, 2) + byte_of(value, 3);
 }

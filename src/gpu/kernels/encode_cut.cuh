@@ -2,11 +2,11 @@
  * src/cut.c to the byte; and a bit for each byte that a row ends before.
  *
  * Where a chunk begins is known when the one before is cut, so this is a chain, and one block goes
- * along it. For each chunk it looks for the first row that begins `chunk_bytes` or more after the
- * chunk's first row. It looks where the chunk would end if it had as many rows as the one before,
- * 4096 rows at once; only if that is the wrong place it narrows the rows down, of which a chunk has
- * at most 2^20, by 1024 samples twice. A round takes about as long as a load, so a chunk takes 1 to
- * 3 µs. A GB of text has 128 chunks of the usual size; a million small ones take some seconds.
+ * along it while the others set the bits. For each chunk it looks for the first row that begins
+ * `chunk_bytes` or more after the chunk's first row: among as many rows as the chunk before had, an
+ * eighth less or more, by a sample per thread, twice; only if that is the wrong place among all rows
+ * that a chunk may have, 2^20. A round takes a little longer than a load, so a chunk takes about 2 µs.
+ * A GB of text has 128 chunks of the usual size; a million small ones take some seconds.
  *
  * Refuses more chunks or segments than there is room for. */
 #ifndef FP_GPU_ENCODE_CUT_CUH
@@ -14,9 +14,6 @@
 
 #include "encode_input.cuh"
 
-/* Rows of the window, in rounds of one per thread. */
-#define ENCODE_CUT_ROUNDS 4u
-#define ENCODE_CUT_WINDOW (ENCODE_CUT_ROUNDS * FP_GPU_ENCODE_THREADS)
 /* What the thread that found something tells the others: three numbers. Two of them take turns: when
  * all threads have passed the block_sync of one, nobody reads the other any more. */
 #define ENCODE_CUT_SLOT 24u
@@ -27,7 +24,8 @@ typedef struct encode_found {
     uint64_t before, at; /* where the row before it begins, and where it does */
 } encode_found;
 
-#define ENCODE_CUT_MISSED 0xffffffffffffffffull
+/* As a row: the first row that was looked at begins at the byte already, or past it. */
+#define ENCODE_CUT_EARLIER 0xffffffffffffffffull
 
 /* The block's way along the rows. */
 typedef struct encode_search {
@@ -50,51 +48,34 @@ DEVICE encode_found encode_hear(encode_search *search) {
     return encode_found{shared_load8(slot), shared_load8(slot + 8), shared_load8(slot + 16)};
 }
 
-/* Looks at rows low + 1 .. high that are near `guess`. Exactly one thread tells: the one whose row
- * is the place; else the one with the window's last row, if all begin before `byte`; else the one
- * with the first. */
-DEVICE encode_found encode_look_near(encode_search *search, uint64_t low, uint64_t high,
-                                     uint64_t guess, uint64_t byte) {
-    uint64_t window = high - low < ENCODE_CUT_WINDOW ? high - low : ENCODE_CUT_WINDOW;
-    uint64_t first = guess > low + window / 2 ? guess - window / 2 : low + 1;
-    if (first > high + 1 - window) first = high + 1 - window;
-    uint64_t last = first + window - 1;
-    uint64_t start[ENCODE_CUT_ROUNDS], edge[ENCODE_CUT_ROUNDS];
-    UNROLL for (uint32_t i = 0; i < ENCODE_CUT_ROUNDS; i++) {
-        uint64_t row = first + i * FP_GPU_ENCODE_THREADS + thread_in_block();
-        start[i] = row <= last ? encode_start(&search->view, row) : ENCODE_CUT_MISSED;
-        edge[i] = lane() == 0 && row <= last ? encode_start(&search->view, row - 1) : 0;
-    }
-    UNROLL for (uint32_t i = 0; i < ENCODE_CUT_ROUNDS; i++) {
-        uint64_t row = first + i * FP_GPU_ENCODE_THREADS + thread_in_block();
-        uint64_t before = warp_shfl8(start[i], (lane() + 31) % 32);
-        if (lane() == 0) before = edge[i];
-        if (row > last) continue;
-        if (before < byte && start[i] >= byte) encode_tell(search, row, before, start[i]);
-        if (row == first && before >= byte) encode_tell(search, ENCODE_CUT_MISSED, 0, 0);
-        if (row == last && start[i] < byte)
-            encode_tell(search, last == high ? high + 1 : ENCODE_CUT_MISSED, start[i], 0);
-    }
-    return encode_hear(search);
-}
-
-/* The place among rows low + 1 .. high; row `low` begins before `byte`. */
+/* The place among rows low + 1 .. high; row `low` begins before `byte`. Looks at rows from `first` to
+ * `last` first, which are among these. Of the samples one thread has the last one before the byte, and
+ * tells; if there is none the first thread does. */
 DEVICE encode_found encode_narrow(encode_search *search, uint64_t low, uint64_t high,
-                                  uint64_t byte) {
-    const uint64_t end = high;
+                                  uint64_t first, uint64_t last, uint64_t byte) {
     for (;;) {
-        uint64_t step = (high - low + FP_GPU_ENCODE_THREADS - 1) / FP_GPU_ENCODE_THREADS;
-        uint64_t from = low + step * thread_in_block(),
-                 to = from + step < high ? from + step : high;
-        uint64_t start = encode_start(&search->view, from < high ? from : high);
+        uint64_t step = (last - first + FP_GPU_HELPER_THREADS - 1) / FP_GPU_HELPER_THREADS;
+        uint64_t from = first + step * thread_in_block(),
+                 to = from + step < last ? from + step : last;
+        uint64_t start = encode_start(&search->view, from < last ? from : last);
         uint64_t next = warp_shfl8(start, (lane() + 1) % 32);
-        if (lane() == 31 || to == high) next = encode_start(&search->view, to);
-        if (from < high && start < byte && next >= byte) encode_tell(search, to, start, next);
-        if (from < high && to == high && next < byte) encode_tell(search, high + 1, next, 0);
+        if (lane() == 31 || to == last) next = encode_start(&search->view, to);
+        if (from < last && start < byte && next >= byte) encode_tell(search, to, start, next);
+        if (from < last && to == last && next < byte) encode_tell(search, last + 1, next, 0);
+        if (from == first && start >= byte) encode_tell(search, ENCODE_CUT_EARLIER, 0, 0);
         encode_found found = encode_hear(search);
-        if (step == 1 || found.row > end) return found;
-        low += (found.row - 1 - low) / step * step; /* the thread's own row */
-        high = found.row;
+        if (found.row == ENCODE_CUT_EARLIER) {
+            last = first;
+            first = low;
+        } else if (found.row > last) {
+            if (last == high) return found;
+            first = last;
+            last = high;
+        } else {
+            if (step == 1) return found;
+            first += (found.row - 1 - first) / step * step; /* the thread's own row */
+            last = found.row;
+        }
     }
 }
 
@@ -128,7 +109,8 @@ DEVICE void encode_wait(const fp_gpu_encode_launch *launch, encode_search *searc
     cutting->waiting = rows < most ? rows : most;
     cutting->is_full = rows >= most;
     if (!cutting->is_first) return;
-    encode_found full = encode_narrow(search, 0, cutting->waiting, launch->rules.first_bytes);
+    encode_found full = encode_narrow(search, 0, cutting->waiting, 0, cutting->waiting,
+                                      launch->rules.first_bytes);
     if (full.row > cutting->waiting) return;
     cutting->waiting = full.row;
     cutting->is_full = 1;
@@ -142,8 +124,11 @@ DEVICE encode_cut_chunk encode_cut_one(const fp_gpu_encode_launch *launch, encod
     const uint64_t first = cutting->row, left = launch->input.rows - first;
     uint64_t high = first + (left < FP_GPU_ENCODE_CHUNK_ROWS ? left : FP_GPU_ENCODE_CHUNK_ROWS);
     uint64_t byte = cutting->byte + launch->rules.chunk_bytes;
-    encode_found found = encode_look_near(search, first, high, first + cutting->rows, byte);
-    if (found.row == ENCODE_CUT_MISSED) found = encode_narrow(search, first, high, byte);
+    uint64_t reach = cutting->rows / 8 + FP_GPU_HELPER_THREADS / 2, guess = first + cutting->rows;
+    uint64_t from = cutting->rows > reach ? guess - reach : first,
+             to = guess + reach < high ? guess + reach : high;
+    if (from >= to) from = first;
+    encode_found found = encode_narrow(search, first, high, from, to, byte);
     encode_cut_chunk chunk = {found.row, found.at, 0, 0};
     if (found.row > high || (found.at != byte && found.row - 1 > first))
         chunk = encode_cut_chunk{found.row - 1, found.before, 0, 0};
@@ -199,14 +184,12 @@ FP_GPU_ASSERT(
         offsetof(fp_gpu_encode_chunk, is_text) == offsetof(fp_gpu_encode_chunk, first_block) + 6 &&
         offsetof(fp_gpu_encode_chunk, segments) == offsetof(fp_gpu_encode_chunk, bytes) + 4 &&
         sizeof(fp_gpu_encode_chunk) % 8 == 0 &&
-        sizeof(fp_gpu_encode_chunk) / 8 <= FP_GPU_ENCODE_THREADS,
+        sizeof(fp_gpu_encode_chunk) / 8 <= FP_GPU_HELPER_THREADS,
     "entries are written by words");
 
-/* A kernel: one block of FP_GPU_ENCODE_THREADS. */
-DEVICE void encode_cut(const fp_gpu_encode_launch *launch) {
-    SHARED_BYTES(slots, 2 * ENCODE_CUT_SLOT);
+/* By one block. */
+DEVICE void encode_cut_all(const fp_gpu_encode_launch *launch, uint8_t *slots) {
     const fp_gpu_encode_scratch *scratch = &launch->scratch;
-    if (encode_failed(launch) || !launch->input.rows) return;
     encode_search search = {encode_open(launch), slots, 0};
     encode_cutting cutting = {};
     encode_wait(launch, &search, &cutting);
@@ -230,7 +213,7 @@ DEVICE void encode_cut(const fp_gpu_encode_launch *launch) {
         cutting.chunk++;
     }
     block_sync(); /* entries are there */
-    for (uint32_t i = thread_in_block(); i < cutting.first_chunks; i += FP_GPU_ENCODE_THREADS)
+    for (uint32_t i = thread_in_block(); i < cutting.first_chunks; i += FP_GPU_HELPER_THREADS)
         global_store1(ENCODE_CHUNK(launch, i, in_first), 1);
     if (thread_in_block()) return;
     global_store4(ENCODE_STATE(launch, chunks), cutting.chunk);
@@ -240,17 +223,26 @@ DEVICE void encode_cut(const fp_gpu_encode_launch *launch) {
 
 /* ---------------------------------------------------------------- where rows end */
 
-/* A kernel: a block takes FP_GPU_ENCODE_ROWS rows. A row without bytes ends where the one before
- * does. Bits are cleared beforehand; rows share words, so they are set one by one. */
-DEVICE void encode_ends(const fp_gpu_encode_launch *launch) {
-    if (encode_failed(launch)) return;
+/* A block takes FP_GPU_ENCODE_ROWS rows. A row without bytes ends where the one before does. Bits are
+ * cleared beforehand; rows share words, so they are set one by one. */
+DEVICE void encode_mark_ends(const fp_gpu_encode_launch *launch, uint64_t first) {
     encode_view view = encode_open(launch);
     UNROLL for (uint32_t i = 0; i < FP_GPU_ENCODE_ROWS; i += FP_GPU_HELPER_THREADS) {
-        uint64_t row = (uint64_t)block_x() * FP_GPU_ENCODE_ROWS + i + thread_in_block();
+        uint64_t row = first + i + thread_in_block();
         if (row >= launch->input.rows) continue;
         uint64_t start = encode_start(&view, row), end = encode_start(&view, row + 1);
         if (end > start) global_or4(launch->scratch.ends + end / 32 * 4, 1u << end % 32);
     }
+}
+
+/* A kernel: the first block cuts; there is one for each FP_GPU_ENCODE_ROWS rows besides. */
+DEVICE void encode_cut(const fp_gpu_encode_launch *launch) {
+    SHARED_BYTES(slots, 2 * ENCODE_CUT_SLOT);
+    if (encode_failed(launch) || !launch->input.rows) return;
+    if (block_x() == 0)
+        encode_cut_all(launch, slots);
+    else
+        encode_mark_ends(launch, (uint64_t)(block_x() - 1) * FP_GPU_ENCODE_ROWS);
 }
 
 #endif

@@ -33,7 +33,7 @@
 /* Text bytes per block, of kernels that go through the text: where it is moved, and judged. */
 #define FP_GPU_ENCODE_MOVED  4096u
 #define FP_GPU_ENCODE_JUDGED 16384u
-/* Threads of the kernels that are one block: fp_encode_scan and fp_encode_cut. */
+/* Threads of fp_encode_scan, which is one block. */
 #define FP_GPU_ENCODE_THREADS 1024u
 /* FP_CHUNK_ROWS and FP_WAITING_ROWS of cut.h, and UNIT_ROWS of cut.c. */
 #define FP_GPU_ENCODE_CHUNK_ROWS   (1u << 20)
@@ -46,7 +46,6 @@
 #define FP_GPU_ENCODE_STORED 16384u
 /* Threads of a block that packs: more than elsewhere, as blocks share a table of token lengths. */
 #define FP_GPU_ENCODE_PACK_THREADS 512u
-#define FP_GPU_ENCODE_LENGTHS      256u /* TEMPORARY */
 
 /* Dynamic shared memory of fp_encode_pack: codes of two takes, each with some zeros; sums of 32 codes,
  * and positions; 16 counts; where the next take begins; token lengths by code. */

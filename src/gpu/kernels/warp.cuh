@@ -80,6 +80,10 @@ DEVICE uint64_t shift_right64(uint64_t value, uint32_t shift) {
     return shifted;
 }
 DEVICE uint32_t byte_of(uint32_t value, uint32_t i) { return __byte_perm(value, 0, 0x4440 + i); }
+/* Four bytes out of eight, `low` first: digit i of `order`, in base 16, says which byte i is. */
+DEVICE uint32_t pick_bytes(uint32_t low, uint32_t high, uint32_t order) {
+    return __byte_perm(low, high, order);
+}
 /* sum plus the four bytes of value */
 DEVICE uint32_t add_bytes(uint32_t value, uint32_t sum) { return __dp4a(value, 0x01010101u, sum); }
 DEVICE uint32_t least(uint32_t a, uint32_t b) { return min(a, b); }
