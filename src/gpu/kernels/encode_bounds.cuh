@@ -75,33 +75,54 @@ DEVICE int encode_bound_rest(const encode_view *view, const encode_bound_row *ro
     return 0;
 }
 
-/* Takes a row per lane. All lanes; those that have none say so. */
+/* The first words of a row. Most rows lie in the memory with some bytes to spare: all of their words
+ * are loaded at once, as lanes that wait for one word before they ask for the next wait three times. */
+DEVICE void encode_bound_words(const encode_view *view, const encode_bound_row *row,
+                               uint64_t *word) {
+    const uint32_t skip = (uint32_t)(row->at & 7);
+    const uint64_t from = row->at - skip;
+    if (from < view->low || from + 8 * (ENCODE_BOUND_KEPT + 1) > view->high) {
+        UNROLL for (uint32_t i = 0; i < ENCODE_BOUND_KEPT; i++) word[i] =
+            encode_bound_word(view, row, i);
+        return;
+    }
+    uint32_t half[2 * ENCODE_BOUND_KEPT + 2];
+    UNROLL for (uint32_t i = 0; i <= ENCODE_BOUND_KEPT; i++) {
+        const uint64_t two = global_load8(from + 8 * i);
+        half[2 * i] = (uint32_t)two;
+        half[2 * i + 1] = (uint32_t)(two >> 32);
+    }
+    const uint32_t order = 0x0123 + 0x1111 * (skip & 3);
+    UNROLL for (uint32_t i = 0; i <= 2 * ENCODE_BOUND_KEPT; i++) if (skip >= 4) half[i] =
+        half[i + 1];
+    UNROLL for (uint32_t i = 0; i < ENCODE_BOUND_KEPT; i++) {
+        word[i] = (uint64_t)pick_bytes(half[2 * i], half[2 * i + 1], order) << 32 |
+                  pick_bytes(half[2 * i + 1], half[2 * i + 2], order);
+        if (row->size < 8 * (i + 1)) word[i] &= ~(~0ull >> 8 * excess(row->size, 8 * i));
+    }
+}
+
+/* Takes a row per lane, if it is there. */
 DEVICE void encode_bound_add(const encode_view *view, const encode_bound_row *row, int is_there,
                              encode_bound_pair *best) {
-    /* Bit 0: of the smallest row; bit 1: of the largest. */
-    uint32_t tied = is_there && best->has ? 3 : 0, better = is_there && !best->has ? 3 : 0;
+    if (!is_there) return;
     uint64_t word[ENCODE_BOUND_KEPT];
-    UNROLL for (uint32_t i = 0; i < ENCODE_BOUND_KEPT; i++) {
-        word[i] = 0;
-        if (!(tied | better)) continue;
-        word[i] = encode_bound_word(view, row, i);
-        UNROLL for (uint32_t which = 0; which < 2; which++) {
-            uint64_t own = which ? ~word[i] : word[i];
-            if (!(tied >> which & 1) || own == best->word[which][i]) continue;
-            tied &= ~(1u << which);
-            if (own < best->word[which][i]) better |= 1u << which;
-        }
-    }
+    encode_bound_words(view, row, word);
     UNROLL for (uint32_t which = 0; which < 2; which++) {
-        uint64_t inverted = which ? ~0ull : 0;
-        if (tied >> which & 1 && encode_bound_rest(view, row, &best->row[which], inverted))
-            better |= 1u << which;
-        if (!(better >> which & 1)) continue;
+        const uint64_t inverted = which ? ~0ull : 0;
+        int is_less = 0, is_same = 1;
+        UNROLL for (uint32_t i = 0; i < ENCODE_BOUND_KEPT; i++) {
+            is_less |= is_same & ((word[i] ^ inverted) < best->word[which][i]);
+            is_same &= (word[i] ^ inverted) == best->word[which][i];
+        }
+        if (best->has & is_same)
+            is_less = encode_bound_rest(view, row, &best->row[which], inverted);
+        if (best->has & !is_less) continue;
         best->row[which] = *row;
         UNROLL for (uint32_t i = 0; i < ENCODE_BOUND_KEPT; i++) best->word[which][i] =
             word[i] ^ inverted;
     }
-    if (is_there) best->has = 1;
+    best->has = 1;
 }
 
 /* The best of the lanes' smallest rows, or of their largest ones. Some lane has one. */
@@ -123,7 +144,7 @@ DEVICE encode_bound_row encode_bound_best(const encode_view *view, const encode_
                             warp_shfl(row.number, from)};
 }
 
-/* Writes the numbers of the warp's best rows; 8 bytes. */
+/* The numbers of the warp's best rows. */
 DEVICE void encode_bound_numbers(const encode_view *view, const encode_bound_pair *best,
                                  uint32_t *smallest, uint32_t *largest) {
     *smallest = *largest = FP_GPU_ENCODE_NO_ROW;
@@ -199,7 +220,7 @@ DEVICE void encode_bound_write(const encode_view *view, const encode_bound_row *
     global_store8(to + 8 * place, encode_bound_word(view, row, lane()));
 }
 
-/* Takes row `number` of a chunk, if there is one. All lanes. */
+/* Takes row `number` of a chunk, if there is one. */
 DEVICE void encode_bound_take(const encode_view *view, uint64_t first_row, uint32_t number,
                               encode_bound_pair *best) {
     int is_there = number != FP_GPU_ENCODE_NO_ROW;

@@ -57,9 +57,11 @@ DEVICE encode_found encode_narrow(encode_search *search, uint64_t low, uint64_t 
         uint64_t step = (last - first + FP_GPU_HELPER_THREADS - 1) / FP_GPU_HELPER_THREADS;
         uint64_t from = first + step * thread_in_block(),
                  to = from + step < last ? from + step : last;
+        /* Both loads are under way before either is waited for. */
+        uint64_t edge = encode_number(search->view.starts, to, search->view.is_wide);
         uint64_t start = encode_start(&search->view, from < last ? from : last);
         uint64_t next = warp_shfl8(start, (lane() + 1) % 32);
-        if (lane() == 31 || to == last) next = encode_start(&search->view, to);
+        if (lane() == 31 || to == last) next = edge - search->view.base;
         if (from < last && start < byte && next >= byte) encode_tell(search, to, start, next);
         if (from < last && to == last && next < byte) encode_tell(search, last + 1, next, 0);
         if (from == first && start >= byte) encode_tell(search, ENCODE_CUT_EARLIER, 0, 0);

@@ -17,9 +17,9 @@
 
 /* ---------------------------------------------------------------- measure */
 
-/* Counts by band, 16 of 8 bits each. */
+/* Counts by band, of 8 bits each: of bands 0, 2, 4 and so on, and of the others. */
 typedef struct pack_bands {
-    uint64_t low, high;
+    uint64_t even, odd;
     uint32_t counted; /* codes, at most 255 */
 } pack_bands;
 
@@ -35,6 +35,7 @@ DEVICE void measure_codes(const uint8_t *codes, uint32_t count, uint8_t *lengths
     for (uint32_t first = 8 * thread_in_block(); first - 8 * lane() < FP_GPU_ENCODE_GROUP;
          first += 8 * threads_in_block()) {
         uint32_t sum = 0, left = excess(count, first);
+        uint64_t counts = 0; /* by band, 16 of 4 bits each: there are at most 8 */
         fp_words4 eight = {{0, 0, 0, 0}};
         if (left) eight = shared_load16(codes + 2 * first);
         UNROLL for (uint32_t k = 0; k < 8; k++) {
@@ -44,13 +45,10 @@ DEVICE void measure_codes(const uint8_t *codes, uint32_t count, uint8_t *lengths
             if (!(length & FP_PACK_USED)) shared_mark1(lengths + code, length | FP_PACK_USED);
             length &= FP_PACK_USED - 1;
             sum += length;
-            uint32_t band = pack_band(length);
-            uint64_t one = (uint64_t)1 << 8 * (band % 8);
-            if (band < 8)
-                bands->low += one;
-            else
-                bands->high += one;
+            counts += (uint64_t)1 << 4 * pack_band(length);
         }
+        bands->even += counts & 0x0f0f0f0f0f0f0f0full;
+        bands->odd += counts >> 4 & 0x0f0f0f0f0f0f0f0full;
         bands->counted += 8;
         uint32_t below = warp_shfl_up(sum, 1);
         if (lane() % 4) sum += below;
@@ -63,14 +61,13 @@ DEVICE void measure_codes(const uint8_t *codes, uint32_t count, uint8_t *lengths
 /* Adds a thread's counts to the block's, and begins anew. */
 DEVICE void flush_bands(pack_bands *bands, uint8_t *counts) {
     UNROLL for (uint32_t i = 0; i < 8; i++) {
-        uint64_t both = (i < 4 ? bands->low : bands->high) >> 16 * (i % 4);
         /* 32 times 255 fits 16 bits. */
-        uint32_t sum =
-            warp_inclusive_sum((uint32_t)(both & 255) | (uint32_t)(both >> 8 & 255) << 16);
+        uint32_t sum = warp_inclusive_sum((uint32_t)(bands->even >> 8 * i & 255) |
+                                          (uint32_t)(bands->odd >> 8 * i & 255) << 16);
         if (lane() == 31 && sum & 0xffff) shared_add4(counts + 8 * i, sum & 0xffff);
         if (lane() == 31 && sum >> 16) shared_add4(counts + 8 * i + 4, sum >> 16);
     }
-    bands->low = bands->high = bands->counted = 0;
+    bands->even = bands->odd = bands->counted = 0;
 }
 
 /* ---------------------------------------------------------------- sidecar */
@@ -133,10 +130,29 @@ DEVICE uint32_t pack_greatest(uint32_t value) {
 
 /* ---------------------------------------------------------------- pack */
 
+/* Two codes of 12 bits, out of 32. */
+DEVICE uint32_t pack_two(uint32_t two) { return (two & 0xfff) | (two >> 4 & 0xfff000); }
+
+/* Packs codes of 12 bits: a thread makes three words of eight. */
+DEVICE void pack_codes12(const uint8_t *codes, uint32_t words, uint64_t to) {
+    for (uint32_t word = 3 * thread_in_block(); word < words; word += 3 * threads_in_block()) {
+        const fp_words4 eight = shared_load16(codes + 16 * (word / 3));
+        const uint32_t second = pack_two(eight.word[1]), third = pack_two(eight.word[2]);
+        const uint64_t at = to + 4 * (uint64_t)word;
+        global_store4(at, pack_two(eight.word[0]) | second << 24);
+        if (word + 1 < words) global_store4(at + 4, second >> 8 | third << 16);
+        if (word + 2 < words) global_store4(at + 8, third >> 16 | pack_two(eight.word[3]) << 8);
+    }
+}
+
 /* Packs a take's codes, after which shared memory has zeros: a thread makes a word at a time of the
  * codes that have bits in it. */
 DEVICE void pack_codes(const uint8_t *codes, uint32_t count, uint32_t bits, uint64_t to) {
     const uint32_t words = (count * bits + 127) / 128 * 4;
+    if (bits == 12) {
+        pack_codes12(codes, words, to);
+        return;
+    }
     /* x / bits is x * this >> 32: x is at most 2^16, so the error is below 2^-12. */
     const uint32_t inverse = 0xffffffffu / bits + 1;
     for (uint32_t word = thread_in_block(); word < words; word += threads_in_block()) {
