@@ -30,8 +30,10 @@ DEVICE uint32_t pack_band(uint32_t length) {
 }
 
 /* Sums of each 32 codes of a take that has `count`; counts by band. */
-DEVICE void measure_codes(const uint8_t *codes, uint32_t count, uint8_t *lengths, uint8_t *sums,
+DEVICE void measure_codes(const uint8_t *codes, uint32_t count, uint8_t *shared,
                           pack_bands *bands) {
+    const uint8_t *ones = shared + FP_GPU_PACK_AT_ONES;
+    uint8_t *lengths = shared + FP_GPU_PACK_AT_LENGTHS, *sums = shared + FP_GPU_PACK_AT_SUMS;
     for (uint32_t first = 8 * thread_in_block(); first - 8 * lane() < FP_GPU_ENCODE_GROUP;
          first += 8 * threads_in_block()) {
         uint32_t sum = 0, left = excess(count, first);
@@ -45,7 +47,7 @@ DEVICE void measure_codes(const uint8_t *codes, uint32_t count, uint8_t *lengths
             if (!(length & FP_PACK_USED)) shared_mark1(lengths + code, length | FP_PACK_USED);
             length &= FP_PACK_USED - 1;
             sum += length;
-            counts += (uint64_t)1 << 4 * pack_band(length);
+            counts += shared_load8(ones + 8 * length);
         }
         bands->even += counts & 0x0f0f0f0f0f0f0f0full;
         bands->odd += counts >> 4 & 0x0f0f0f0f0f0f0f0full;
@@ -228,7 +230,7 @@ DEVICE void pack_takes(const fp_gpu_encode_launch *launch, uint32_t c, uint32_t 
             shared_store2(codes + 2 * (count + thread_in_block()), 0);
         block_sync(); /* codes are there */
         now.segment = shared_load4(shared + FP_GPU_PACK_AT_NEXT);
-        measure_codes(codes, count, lengths, shared + FP_GPU_PACK_AT_SUMS, &bands);
+        measure_codes(codes, count, shared, &bands);
         block_sync(); /* sums are there, and everybody knows the next segment */
         if (warp_in_block() == 0) write_sidecar(rules, &chunk, &now, shared, &sizes);
         pack_codes(codes, count, rules->code_bits,
@@ -248,6 +250,9 @@ DEVICE void pack_begin(const fp_gpu_encode_launch *launch, uint8_t *shared) {
                        global_load16(launch->tables.lengths + at));
     if (thread_in_block() < 16)
         shared_store4(shared + FP_GPU_PACK_AT_COUNTS + 4 * thread_in_block(), 0);
+    if (thread_in_block() < 64)
+        shared_store8(shared + FP_GPU_PACK_AT_ONES + 8 * (thread_in_block() + 1),
+                      (uint64_t)1 << 4 * pack_band(thread_in_block() + 1));
     /* The next take's segment may be asked for where there is none. */
     if (thread_in_block() == 0) shared_store4(shared + FP_GPU_PACK_AT_NEXT, 0);
 }

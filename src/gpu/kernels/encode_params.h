@@ -48,7 +48,8 @@
 #define FP_GPU_ENCODE_PACK_THREADS 512u
 
 /* Dynamic shared memory of fp_encode_pack: codes of two takes, each with some zeros; sums of 32 codes,
- * and positions; 16 counts; where the next take begins; token lengths by code. */
+ * and positions; 16 counts; where the next take begins; by length of a token, what is added to
+ * counts; token lengths by code. */
 #define FP_GPU_PACK_ZEROS 32u
 #define FP_GPU_PACK_SUMS  (FP_GPU_ENCODE_GROUP / 32)
 enum {
@@ -57,7 +58,8 @@ enum {
     FP_GPU_PACK_AT_POSITIONS = FP_GPU_PACK_AT_SUMS + 4 * FP_GPU_PACK_SUMS,
     FP_GPU_PACK_AT_COUNTS = FP_GPU_PACK_AT_POSITIONS + 4 * FP_GPU_PACK_SUMS + 16,
     FP_GPU_PACK_AT_NEXT = FP_GPU_PACK_AT_COUNTS + 16 * 4,
-    FP_GPU_PACK_AT_LENGTHS = FP_GPU_PACK_AT_NEXT + 16
+    FP_GPU_PACK_AT_ONES = FP_GPU_PACK_AT_NEXT + 16,
+    FP_GPU_PACK_AT_LENGTHS = FP_GPU_PACK_AT_ONES + 8 * 66
 };
 static inline uint32_t fp_gpu_encode_pack_shared(uint32_t code_bits) {
     uint32_t lengths = 1u << code_bits;
