@@ -100,9 +100,7 @@ static const char *run_helper(const encode_case *c, emulator_kernel kernel, uint
     return run(c, kernel, FP_GPU_HELPER_THREADS, blocks);
 }
 
-const char *encode_case_chunks(const encode_case *c) {
-    return run_helper(c, run_cut, 1);
-}
+const char *encode_case_chunks(const encode_case *c) { return run_helper(c, run_cut, 1); }
 
 const char *encode_case_check(const encode_case *c) {
     const char *error = run(c, run_begin, 32, 1);

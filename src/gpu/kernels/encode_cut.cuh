@@ -111,8 +111,8 @@ DEVICE void encode_wait(const fp_gpu_encode_launch *launch, encode_search *searc
     cutting->waiting = rows < most ? rows : most;
     cutting->is_full = rows >= most;
     if (!cutting->is_first) return;
-    encode_found full = encode_narrow(search, 0, cutting->waiting, 0, cutting->waiting,
-                                      launch->rules.first_bytes);
+    encode_found full =
+        encode_narrow(search, 0, cutting->waiting, 0, cutting->waiting, launch->rules.first_bytes);
     if (full.row > cutting->waiting) return;
     cutting->waiting = full.row;
     cutting->is_full = 1;
