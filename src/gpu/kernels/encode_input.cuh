@@ -72,15 +72,6 @@ DEVICE uint64_t encode_start(const encode_view *view, uint64_t row) {
     return encode_number(view->starts, row, view->is_wide) - view->base;
 }
 
-/* The same for who asks once. */
-DEVICE uint64_t row_start(const fp_gpu_encode_launch *launch, uint64_t row) {
-    encode_view view = encode_open(launch);
-    return encode_start(&view, row);
-}
-DEVICE uint64_t text_address(const fp_gpu_encode_launch *launch) {
-    return encode_open(launch).text;
-}
-
 /* `count` bytes from `at` on, 1 to 8 of them, the first one lowest; the rest is 0. Words that lie in
  * the memory are loaded as such; at its edges bytes are. */
 DEVICE uint64_t encode_bytes(const encode_view *view, uint64_t at, uint32_t count) {
