@@ -28,9 +28,7 @@ static fp_cu_result flush(const fp_gpu_run *run, fp_gpu_search_launch *launched,
     const fastpair_gpu *gpu = run->search->rows->job->gpu;
     if (!launched->span_count) return 0;
     search_block block = plan_block(&gpu->info, bits, (uint32_t)FP_GPU_FILTER_BYTES(bits));
-    if (block.warps < FEWEST_WARPS) { /* no room for the filter: every row is walked */
-        if (!launched->by_rows) launched->rest = FP_GPU_NO_REST;
-        launched->by_rows = 1;
+    if (block.warps < FEWEST_WARPS) { /* no room for the filter */
         launched->filter = 0;
         block = plan_block(&gpu->info, bits, 0);
     }

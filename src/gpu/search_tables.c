@@ -140,6 +140,18 @@ static void write_filter(const fp_rows_table *table, const fp_gpu_leaf *leaf, in
     }
 }
 
+/* A walk may end with a code that leads where a walk from that very code leads: whatever follows, the
+ * other finds. Such entries become the resting state, so that a walk need not look for it. */
+static void write_ends(const fp_automaton *automaton, const fp_rows_table *table,
+                       const fp_gpu_leaf *leaf, uint16_t *entries) {
+    const uint16_t *fresh = entries + (uint64_t)leaf->rest * table->slots;
+    for (uint32_t state = 0; state < automaton->states; state++) {
+        uint16_t *from = entries + (uint64_t)state * table->slots;
+        for (uint32_t code = 0; state != leaf->rest && code < table->slots; code++)
+            if (from[code] == fresh[code]) from[code] = (uint16_t)leaf->rest;
+    }
+}
+
 /* Of 100 codes so many that match at once make it worthwhile to tell them apart. */
 #define MANY_MATCHES 2u
 
@@ -154,5 +166,6 @@ int fp_gpu_leaf_write(const fp_automaton *automaton, const fp_rows_table *table,
         matches += (start[table->sample[i]] & FP_GPU_MATCHES) != 0;
     int at_once = leaf->at_once && 100 * matches > MANY_MATCHES * table->sampled;
     write_filter(table, leaf, at_once, entries, (uint32_t *)(void *)filter);
+    if (!leaf->by_rows) write_ends(automaton, table, leaf, entries);
     return at_once;
 }

@@ -76,6 +76,10 @@ DEVICE uint32_t warp_shfl_up(uint32_t value, uint32_t distance, HERE) {
 DEVICE uint32_t warp_shfl(uint32_t value, uint32_t from, HERE) {
     return emulate_meet(EMULATE_SHFL, value, from, file, line);
 }
+DEVICE uint32_t warp_shfl_down(uint32_t value, uint32_t distance, HERE) {
+    uint32_t from = lane() + distance;
+    return emulate_meet(EMULATE_SHFL, value, from < 32 ? from : lane(), file, line);
+}
 DEVICE uint32_t warp_ballot(int condition, HERE) {
     return emulate_meet(EMULATE_BALLOT, condition != 0, 0, file, line);
 }
@@ -98,6 +102,8 @@ DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
 DEVICE uint32_t funnel_left(uint32_t low, uint32_t high, uint32_t shift) {
     return (uint32_t)(((uint64_t)high << 32 | low) << (shift & 31) >> 32);
 }
+DEVICE uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) { return (a & b) | c; }
+DEVICE uint32_t hidden(uint32_t value) { return value; }
 DEVICE uint64_t shift_right64(uint64_t value, uint32_t shift) {
     return shift < 64 ? value >> shift : 0;
 }

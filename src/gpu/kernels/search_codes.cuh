@@ -23,8 +23,10 @@ typedef struct search_batch {
     const fp_gpu_search_span *span;
     uint32_t number; /* in its chunk */
     uint32_t count;  /* codes of the chunk from the batch's first code on */
-    /* Row starts of the lane's 32 codes, and, in lane 31, of the 32 codes after the batch. */
-    uint32_t starts, after;
+    /* Row starts of the lane's 32 codes. */
+    uint32_t starts;
+    /* In lane 31, row starts of the 32 codes after the batch; else rows that begin before it. */
+    uint32_t around;
     /* Codes of the batch in shared memory. */
     const uint8_t *staged;
     /* The warp's room: rows found, row starts, the list of codes to walk from. */
@@ -44,27 +46,28 @@ DEVICE uint32_t search_find(const fp_gpu_search_launch *launch, uint32_t batch) 
     return low;
 }
 
-/* A batch of a chunk, and the row starts of its codes, which are on their way when it returns. */
+/* A batch of a chunk, and its row starts and rank, which are on their way when it returns. */
 DEVICE search_batch search_look(const fp_gpu_search_span *span, uint32_t batch, uint8_t *room) {
     search_batch found = {span, batch - span->first_batch, 0, 0, 0, 0, room};
     uint64_t words = span->starts + 128 * (uint64_t)found.number;
+    uint64_t rank = span->ranks + 4 * (uint64_t)found.number;
     found.count = span->code_count - found.number * FP_GPU_SEARCH_BATCH;
     found.starts = global_load4(words + 4 * lane());
-    if (lane() == 31) found.after = global_load4(words + 128);
+    found.around = global_load4(lane() == 31 ? words + 128 : rank);
     return found;
 }
 
 /* Starts the copy of a batch's codes to shared memory: segment after segment, as far apart as banks
  * want them. */
 template <int BITS> DEVICE void search_fetch(const search_batch *batch, uint8_t *to) {
-    const uint32_t units = 8 * BITS; /* of 16 bytes, in a batch */
-    uint64_t from = batch->span->codes + 16 * (uint64_t)units * batch->number;
-    uint64_t bits = (uint64_t)batch->count * BITS;
-    uint32_t there = bits >= 128 * (uint64_t)units ? units : (uint32_t)((bits + 127) / 128);
+    const uint32_t units = 8 * BITS;                         /* of 16 bytes, in a batch */
+    const uint32_t segment = BITS % 8 == 0 ? BITS / 4 : 256; /* after which comes a unit more */
+    uint64_t from = batch->span->codes + 16 * (uint64_t)units * batch->number + 16 * lane();
+    uint32_t there = (least(batch->count, FP_GPU_SEARCH_BATCH) * BITS + 127) / 128;
+    to += 16 * (lane() + lane() / segment);
     UNROLL for (uint32_t first = 0; first < units; first += 32) {
-        uint32_t unit = first + lane(), at = unit;
-        if (BITS % 8 == 0) at += unit / (BITS / 4 + (BITS % 8 != 0)); /* a unit more per segment */
-        if (unit < units) async_load16(to + 16 * at, from + 16 * unit, unit < there);
+        uint32_t unit = first + lane(), at = first + first / segment;
+        if (unit < units) async_load16(to + 16 * at, from + 16 * first, unit < there);
     }
 }
 
@@ -111,59 +114,71 @@ template <int BITS> DEVICE void search_segment(const uint8_t *segment, uint32_t 
     word[BITS] = 0;
 }
 
-/* The filter's two bits for each of 16 codes, from code `first` of a segment on, the first lowest. */
+/* The filter's two bits for each of 16 codes, from code `first` of a segment on, the first lowest.
+ * `copy` is where the lane's copy begins. What is known of a code's place in its word is hidden from the
+ * compiler: shifts to the left then go to another unit than all the rest, which is what the kernel waits
+ * for. */
 template <int BITS>
-DEVICE uint32_t search_filter(const uint32_t *word, int first, const uint8_t *filter) {
+DEVICE uint32_t search_filter(const uint32_t *word, int first, const uint8_t *filter,
+                              uint32_t copy) {
+    const uint32_t words = FP_GPU_FILTER_WORDS(BITS), stride = 4 * FP_GPU_FILTER_COPIES(BITS);
     uint32_t pairs = 0;
     UNROLL for (int k = first + 15; k >= first; k--) {
         const uint32_t at = k * BITS / 32, shift = k * BITS % 32;
         uint32_t code =
             shift + BITS <= 32 ? word[at] >> shift : funnel_right(word[at], word[at + 1], shift);
         if (BITS < 4) code &= (1u << BITS) - 1;
-        uint32_t place =
-            (code >> 4 & (FP_GPU_FILTER_WORDS(BITS) - 1)) * 4 * FP_GPU_FILTER_COPIES(BITS);
+        code = hidden(code);
+        /* code / 16 * stride, of as many words as there are */
+        uint32_t place = and_or(code * (stride / 16), (words - 1) * stride, copy);
         uint32_t bits = shared_load4(filter + place);
         pairs = funnel_left(funnel_left(bits, bits, 2 * code), pairs, 2);
     }
     return pairs;
 }
 
-/* Bits 0, 2, 4 … 30 of a word, moved together. */
-DEVICE uint32_t search_even_bits(uint32_t bits) {
-    bits &= 0x55555555u;
-    bits = (bits | bits >> 1) & 0x33333333u;
-    bits = (bits | bits >> 2) & 0x0f0f0f0fu;
-    bits = (bits | bits >> 4) & 0x00ff00ffu;
-    return (bits | bits >> 8) & 0xffff;
+/* Bits of 32 codes in the order of the filter: code k has bit 2 k, code 16 + k bit 2 k + 1. */
+DEVICE uint32_t search_place(uint32_t bit) { return bit / 2 + bit % 2 * 16; }
+DEVICE uint32_t search_spread(uint32_t bits) {
+    bits = (bits & 0xff0000ffu) | (bits >> 8 & 0xff00) | (bits << 8 & 0xff0000);
+    uint32_t swapped = (bits ^ bits >> 4) & 0x00f000f0u;
+    bits ^= swapped | swapped << 4;
+    swapped = (bits ^ bits >> 2) & 0x0c0c0c0cu;
+    bits ^= swapped | swapped << 2;
+    swapped = (bits ^ bits >> 1) & 0x22222222u;
+    return bits ^ swapped ^ swapped << 1;
 }
 
-/* What the filter says of a segment: a bit per code. */
+/* What the filter says of a segment: a bit per code, in the filter's order. */
 typedef struct search_filtered {
     uint32_t live;  /* a walk must begin there */
     uint32_t match; /* the row matches */
 } search_filtered;
 
-/* Looks at the codes of a segment; `filter` is the lane's copy. */
+/* Looks at the codes of a segment; `copy` is the place of the lane's copy in the filter. */
 template <int BITS>
-DEVICE search_filtered search_look_up(const uint8_t *segment, const uint8_t *filter, int at_once) {
+DEVICE search_filtered search_look_up(const uint8_t *segment, const uint8_t *filter, uint32_t copy,
+                                      int at_once) {
     uint32_t word[BITS + 4];
-    search_filtered found = {0, 0};
     search_segment<BITS>(segment, word);
-    uint32_t high = search_filter<BITS>(word, 16, filter);
-    uint32_t low = search_filter<BITS>(word, 0, filter);
+    uint32_t high = search_filter<BITS>(word, 16, filter, copy);
+    uint32_t low = search_filter<BITS>(word, 0, filter, copy);
     /* Nobody knows the code after a batch, so it is taken for one that goes on. */
-    uint32_t after = warp_shfl(low, (lane() + 1) % 32);
+    uint32_t after = warp_shfl_down(low, 1);
     if (lane() == 31) after = 1;
-    uint32_t high_next = funnel_right(high, after, 2), low_next = funnel_right(low, high, 2);
-    uint32_t upper = at_once ? 0xffffffffu : 0; /* a code of class BEGINS may go on as well */
-    uint32_t high_begins = high >> 1 & ~high & (high_next | (high_next >> 1 & upper));
-    uint32_t low_begins = low >> 1 & ~low & (low_next | (low_next >> 1 & upper));
-    uint32_t high_match = high >> 1 & high, low_match = low >> 1 & low;
-    uint32_t any = (high_begins | low_begins | high_match | low_match) & 0x55555555u;
-    if (!warp_ballot(any != 0)) return found;
-    found.live = search_even_bits(high_begins) << 16 | search_even_bits(low_begins);
-    found.match = search_even_bits(high_match) << 16 | search_even_bits(low_match);
-    if (!at_once) found.live |= found.match, found.match = 0;
+    /* A code may be walked from if its upper bit is set, and so is its lower bit or that of the next
+     * code. In `high` this is moved up by a bit, in `low` down. */
+    uint32_t high_next = funnel_right(high, after, 1), low_next = funnel_right(low, high, 2);
+    if (at_once) { /* a code of class BEGINS may go on as well */
+        high_next |= funnel_right(high, after, 2);
+        low_next |= funnel_right(low, high, 3);
+    }
+    uint32_t high_live = high & (high << 1 | high_next), low_live = low >> 1 & (low | low_next);
+    search_filtered found = {(high_live & 0xaaaaaaaau) | (low_live & 0x55555555u), 0};
+    if (at_once) {
+        found.match = (high & high << 1 & 0xaaaaaaaau) | (low & low >> 1 & 0x55555555u);
+        found.live &= ~found.match;
+    }
     return found;
 }
 
@@ -172,21 +187,18 @@ DEVICE uint32_t search_step(const fp_gpu_search_launch *launch, uint32_t state, 
     return global_load2(launch->table + 2 * at);
 }
 
-/* Whether a row matches, by a walk from code `at` of the batch on. A walk from the code after it would
- * have come to `fresh`. */
+/* Whether a row matches, by a walk from code `at` of the batch on. */
 template <int BITS>
 DEVICE uint32_t search_walk(const fp_gpu_search_launch *launch, const search_batch *batch,
                             uint32_t at) {
-    uint32_t state = launch->start, fresh = launch->rest;
-    for (int is_first = 1;; is_first = 0) {
-        uint32_t code = search_code<BITS>(batch, at++);
-        uint32_t entry = search_step(launch, state, code);
-        if (!is_first && !launch->by_rows) fresh = search_step(launch, fresh, code) & FP_GPU_STATE;
+    uint32_t state = launch->start;
+    do {
+        uint32_t entry = search_step(launch, state, search_code<BITS>(batch, at++));
         if (entry & FP_GPU_MATCHES) return 1;
         if (at >= batch->count || search_begins(batch, at)) return (entry & FP_GPU_AT_END) != 0;
         state = entry & FP_GPU_STATE;
-        if (state == fresh) return 0;
-    }
+    } while (state != launch->rest);
+    return 0;
 }
 
 /* Puts the codes to walk from into the list: those numbered window .. window + FP_GPU_LISTED_WALKS.
@@ -194,7 +206,8 @@ DEVICE uint32_t search_walk(const fp_gpu_search_launch *launch, const search_bat
 DEVICE void search_list(uint32_t live, uint32_t index, uint32_t window, uint8_t *list) {
     for (; live && index < window + FP_GPU_LISTED_WALKS; index++, live &= live - 1)
         if (index >= window)
-            shared_store2(list + 2 * (index - window), lane() * FP_GPU_SEGMENT + first_bit(live));
+            shared_store2(list + 2 * (index - window),
+                          lane() * FP_GPU_SEGMENT + search_place(first_bit(live)));
 }
 
 /* Walks from every code that is listed. Rows are numbered from the one that began before the batch.
@@ -222,7 +235,8 @@ DEVICE void search_match(const search_batch *batch, uint32_t match, uint32_t beg
                          uint32_t rows_before) {
     uint64_t rows = 0;
     for (; match; match &= match - 1)
-        rows |= (uint64_t)1 << popcount(begins & (0xffffffffu >> (31 - first_bit(match))));
+        rows |= (uint64_t)1 << popcount(begins &
+                                        (0xffffffffu >> (31 - search_place(first_bit(match)))));
     if (!rows) return;
     rows <<= rows_before % 32; /* a lane has at most 33 rows */
     uint8_t *at = batch->room + rows_before / 32 * 4;
@@ -234,7 +248,7 @@ DEVICE void search_match(const search_batch *batch, uint32_t match, uint32_t beg
  * the batch. */
 DEVICE void search_gather(const search_batch *batch, uint32_t rows) {
     uint32_t words = rows / 32 + 2; /* from any bit of the first on */
-    uint32_t rank = global_load4(batch->span->ranks + 4 * (uint64_t)batch->number);
+    uint32_t rank = warp_shfl(batch->around, 0);
     /* The row before the batch is that of rank - 1. In a chunk's first batch there is none, and the
      * word before the first is none either. */
     rank += batch->span->found_bit;
@@ -254,18 +268,22 @@ DEVICE void search_gather(const search_batch *batch, uint32_t rows) {
 template <int BITS>
 DEVICE void search_one(const fp_gpu_search_launch *launch, const search_batch *batch,
                        const uint8_t *filter) {
-    uint32_t codes = least(excess(batch->count, lane() * FP_GPU_SEGMENT), FP_GPU_SEGMENT);
-    uint32_t valid = codes ? 0xffffffffu >> (32 - codes) : 0, begins = batch->starts & valid;
-    search_filtered in = {valid, 0};
-    if (launch->filter)
-        in = search_look_up<BITS>(batch->staged + 4 * FP_GPU_SEGMENT_STRIDE(BITS) * lane(), filter,
-                                  (int)launch->at_once);
-    uint32_t wanted = launch->by_rows ? begins : valid;
-    in.live &= wanted, in.match &= wanted;
+    const uint8_t *segment = batch->staged + 4 * FP_GPU_SEGMENT_STRIDE(BITS) * lane();
+    uint32_t copy = lane() % FP_GPU_FILTER_COPIES(BITS) * 4, begins = batch->starts;
+    search_filtered in = {0xffffffffu, 0};
+    if (launch->filter) in = search_look_up<BITS>(segment, filter, copy, (int)launch->at_once);
     if (!warp_ballot((in.live | in.match) != 0)) return;
+    if (launch->by_rows || batch->count < FP_GPU_SEARCH_BATCH) {
+        uint32_t codes = least(excess(batch->count, lane() * FP_GPU_SEGMENT), FP_GPU_SEGMENT);
+        uint32_t valid = codes ? 0xffffffffu >> (32 - codes) : 0;
+        begins &= valid;
+        uint32_t wanted = search_spread(launch->by_rows ? begins : valid);
+        in.live &= wanted, in.match &= wanted;
+        if (!warp_ballot((in.live | in.match) != 0)) return;
+    }
     uint8_t *starts = batch->room + FP_GPU_GATHERED, *list = starts + FP_GPU_GATHERED;
     shared_store4(starts + 4 * lane(), batch->starts);
-    if (lane() == 31) shared_store4(starts + 128, batch->after);
+    if (lane() == 31) shared_store4(starts + 128, batch->around);
     /* Codes to walk from, and rows, of this lane and the lanes below: each at most 1024. */
     uint32_t own = popcount(in.live) << 16 | popcount(begins), sums = warp_inclusive_sum(own);
     uint32_t last = warp_shfl(sums, 31), all = last >> 16, before = sums - own, any = in.match;
@@ -298,18 +316,17 @@ template <int BITS> DEVICE void search_codes(const fp_gpu_search_launch *launch)
     const uint32_t buffers = FP_GPU_SEARCH_BUFFERS(BITS);
     const uint32_t buffer_bytes = 128 * FP_GPU_SEGMENT_STRIDE(BITS);
     uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
-    uint8_t *room = shared + warp * FP_GPU_SEARCH_ROOM,
-            *all_codes = shared + warps * FP_GPU_SEARCH_ROOM;
-    uint8_t *codes = all_codes + warp * FP_GPU_SEARCH_CODES(BITS);
-    uint8_t *copied = all_codes + warps * FP_GPU_SEARCH_CODES(BITS);
-    const uint8_t *filter = copied + lane() % FP_GPU_FILTER_COPIES(BITS) * 4;
+    /* The filter comes first: its place is then known to the compiler. */
+    uint8_t *rooms = shared + (launch->filter ? FP_GPU_FILTER_BYTES(BITS) : 0);
+    uint8_t *room = rooms + warp * FP_GPU_SEARCH_ROOM;
+    uint8_t *codes = rooms + warps * FP_GPU_SEARCH_ROOM + warp * FP_GPU_SEARCH_CODES(BITS);
     uint32_t batch = (uint32_t)((uint64_t)launch->batches * block_x() / blocks_x()) + warp;
     uint32_t end = (uint32_t)((uint64_t)launch->batches * (block_x() + 1) / blocks_x());
     int goes_on = batch < end;
     uint32_t at = search_find(launch, goes_on ? batch : 0), turn = 0;
     search_batch now = search_look(&launch->span[at], goes_on ? batch : 0, room), next = now;
     if (goes_on) search_fetch<BITS>(&now, codes);
-    search_begin<BITS>(launch, copied, room);
+    search_begin<BITS>(launch, shared, room);
     for (; goes_on; turn = (turn + 1) % buffers, now = next) {
         batch += warps;
         goes_on = batch < end;
@@ -322,7 +339,7 @@ template <int BITS> DEVICE void search_codes(const fp_gpu_search_launch *launch)
         if (goes_on && buffers == 2)
             search_fetch<BITS>(&next, codes + (turn + 1) % buffers * buffer_bytes);
         now.staged = codes + turn * buffer_bytes;
-        search_one<BITS>(launch, &now, filter);
+        search_one<BITS>(launch, &now, shared);
         if (goes_on && buffers == 1) {
             warp_sync(); /* before the buffer is filled anew */
             search_fetch<BITS>(&next, codes);

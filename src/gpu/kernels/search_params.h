@@ -92,9 +92,9 @@ typedef struct fp_gpu_search_span {
 /* Chunks that share a dictionary, in the order of first_batch, and one more after the last. */
 typedef struct fp_gpu_search_launch {
     /* A class per code, FP_GPU_CLASS_, two bits: those of code c begin with bit 30 - 2 * (c % 16) of
-     * word c / 16. 0: there is no filter, and walks begin with every row. */
+     * word c / 16. 0: there is no filter, and walks begin with every code, or every row. */
     uint64_t filter;
-    /* Transitions, 2 bytes each: [state * slots + code]. */
+    /* Transitions, 2 bytes each: [state * slots + code]. Those that end a walk lead to `rest`. */
     uint64_t table;
     uint32_t slots, start, rest;
     /* 1: walks begin only where rows do, and end in the resting state alone. */

@@ -47,6 +47,10 @@ DEVICE uint32_t warp_shfl_up(uint32_t value, uint32_t distance) {
 DEVICE uint32_t warp_shfl(uint32_t value, uint32_t from) {
     return __shfl_sync(ALL_LANES, value, from);
 }
+/* Of the lane that is `distance` further up; of this lane where there is none. */
+DEVICE uint32_t warp_shfl_down(uint32_t value, uint32_t distance) {
+    return __shfl_down_sync(ALL_LANES, value, distance);
+}
 /* Bit i is set where lane i's condition holds. */
 DEVICE uint32_t warp_ballot(int condition) { return __ballot_sync(ALL_LANES, condition); }
 /* Bits that are set in any lane's value. */
@@ -72,6 +76,17 @@ DEVICE uint32_t funnel_right(uint32_t low, uint32_t high, uint32_t shift) {
 /* The upper word of high:low << shift; of shift, the lowest five bits count. */
 DEVICE uint32_t funnel_left(uint32_t low, uint32_t high, uint32_t shift) {
     return __funnelshift_l(low, high, shift);
+}
+/* (a & b) | c by one instruction, also where the compiler would rather add c. */
+DEVICE uint32_t and_or(uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t result;
+    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+/* The value itself, of which the compiler then knows nothing. */
+DEVICE uint32_t hidden(uint32_t value) {
+    asm("" : "+r"(value));
+    return value;
 }
 /* value >> shift, 0 <= shift <= 64 */
 DEVICE uint64_t shift_right64(uint64_t value, uint32_t shift) {
