@@ -15,23 +15,7 @@
 #ifndef FP_GPU_SEARCH_CODES_CUH
 #define FP_GPU_SEARCH_CODES_CUH
 
-#include "search_params.h"
-#include "warp.cuh"
-
-/* A batch of a chunk. */
-typedef struct search_batch {
-    const fp_gpu_search_span *span;
-    uint32_t number; /* in its chunk */
-    uint32_t count;  /* codes of the chunk from the batch's first code on */
-    /* Row starts of the lane's 32 codes. */
-    uint32_t starts;
-    /* In lane 31, row starts of the 32 codes after the batch; else rows that begin before it. */
-    uint32_t around;
-    /* Codes of the batch in shared memory. */
-    const uint8_t *staged;
-    /* The warp's room: rows found, row starts, the list of codes to walk from. */
-    uint8_t *room;
-} search_batch;
+#include "search_found.cuh"
 
 /* The last chunk that begins at or before a batch of the launch. */
 DEVICE uint32_t search_find(const fp_gpu_search_launch *launch, uint32_t batch) {
@@ -137,18 +121,6 @@ DEVICE uint32_t search_filter(const uint32_t *word, int first, const uint8_t *fi
     return pairs;
 }
 
-/* Bits of 32 codes in the order of the filter: code k has bit 2 k, code 16 + k bit 2 k + 1. */
-DEVICE uint32_t search_place(uint32_t bit) { return bit / 2 + bit % 2 * 16; }
-DEVICE uint32_t search_spread(uint32_t bits) {
-    bits = (bits & 0xff0000ffu) | (bits >> 8 & 0xff00) | (bits << 8 & 0xff0000);
-    uint32_t swapped = (bits ^ bits >> 4) & 0x00f000f0u;
-    bits ^= swapped | swapped << 4;
-    swapped = (bits ^ bits >> 2) & 0x0c0c0c0cu;
-    bits ^= swapped | swapped << 2;
-    swapped = (bits ^ bits >> 1) & 0x22222222u;
-    return bits ^ swapped ^ swapped << 1;
-}
-
 /* What the filter says of a segment: a bit per code, in the filter's order. */
 typedef struct search_filtered {
     uint32_t live;  /* a walk must begin there */
@@ -211,57 +183,23 @@ DEVICE void search_list(uint32_t live, uint32_t index, uint32_t window, uint8_t 
 }
 
 /* Walks from every code that is listed. Rows are numbered from the one that began before the batch.
- * Returns whether the lane found any. */
+ * Where walks are few, rows that they find go to the result one by one; else they are gathered. */
 template <int BITS>
-DEVICE uint32_t search_listed(const fp_gpu_search_launch *launch, const search_batch *batch,
-                              uint32_t begins, uint32_t rows_before, uint32_t count) {
+DEVICE void search_listed(const fp_gpu_search_launch *launch, const search_batch *batch,
+                          uint32_t begins, uint32_t rows_before, uint32_t count, int gathers) {
     const uint8_t *list = batch->room + 2 * FP_GPU_GATHERED;
-    uint32_t any = 0;
+    uint32_t rank = warp_shfl(batch->around, 0) + batch->span->found_bit;
     for (uint32_t first = 0; first < count; first += 32) {
         int has_one = first + lane() < count;
         uint32_t at = has_one ? shared_load2(list + 2 * (first + lane())) : 0;
         uint32_t begun = warp_shfl(begins, at / 32), row = warp_shfl(rows_before, at / 32);
         row += popcount(begun & (0xffffffffu >> (31 - at % 32)));
-        if (has_one && search_walk<BITS>(launch, batch, at)) {
+        if (!has_one || !search_walk<BITS>(launch, batch, at)) continue;
+        if (gathers)
             shared_or4(batch->room + row / 32 * 4, 1u << row % 32);
-            any = 1;
-        }
+        else
+            search_set(batch, rank + row - 1);
     }
-    return any;
-}
-
-/* Rows that match at once: those of the codes in `match`. */
-DEVICE void search_match(const search_batch *batch, uint32_t match, uint32_t begins,
-                         uint32_t rows_before) {
-    uint64_t rows = 0;
-    for (; match; match &= match - 1)
-        rows |= (uint64_t)1 << popcount(begins &
-                                        (0xffffffffu >> (31 - search_place(first_bit(match)))));
-    if (!rows) return;
-    rows <<= rows_before % 32; /* a lane has at most 33 rows */
-    uint8_t *at = batch->room + rows_before / 32 * 4;
-    if ((uint32_t)rows) shared_or4(at, (uint32_t)rows);
-    if (rows >> 32) shared_or4(at + 4, (uint32_t)(rows >> 32));
-}
-
-/* ORs the rows that were found into the result, whole words at a time, and clears them. `rows` begin in
- * the batch. */
-DEVICE void search_gather(const search_batch *batch, uint32_t rows) {
-    uint32_t words = rows / 32 + 2; /* from any bit of the first on */
-    uint32_t rank = warp_shfl(batch->around, 0);
-    /* The row before the batch is that of rank - 1. In a chunk's first batch there is none, and the
-     * word before the first is none either. */
-    rank += batch->span->found_bit;
-    uint32_t shift = (rank - 1) % 32, word = (rank + 31) / 32 - 1;
-    warp_sync(); /* all lanes' rows are there */
-    for (uint32_t i = lane(); i < words; i += 32) {
-        uint32_t below = i ? shared_load4(batch->room + 4 * i - 4) : 0;
-        uint32_t bits = funnel_left(below, shared_load4(batch->room + 4 * i), shift);
-        if (bits && word + i < batch->span->found_words)
-            global_or4(batch->span->found + 4 * (uint64_t)(word + i), bits);
-    }
-    warp_sync(); /* all lanes have read */
-    for (uint32_t i = lane(); i < words; i += 32) shared_store4(batch->room + 4 * i, 0);
 }
 
 /* One batch, whose codes are in shared memory. */
@@ -282,20 +220,24 @@ DEVICE void search_one(const fp_gpu_search_launch *launch, const search_batch *b
         if (!warp_ballot((in.live | in.match) != 0)) return;
     }
     uint8_t *starts = batch->room + FP_GPU_GATHERED, *list = starts + FP_GPU_GATHERED;
-    shared_store4(starts + 4 * lane(), batch->starts);
-    if (lane() == 31) shared_store4(starts + 128, batch->around);
     /* Codes to walk from, and rows, of this lane and the lanes below: each at most 1024. */
     uint32_t own = popcount(in.live) << 16 | popcount(begins), sums = warp_inclusive_sum(own);
-    uint32_t last = warp_shfl(sums, 31), all = last >> 16, before = sums - own, any = in.match;
-    search_match(batch, in.match, begins, before & 0xffff);
+    uint32_t last = warp_shfl(sums, 31), all = last >> 16, before = sums - own;
+    int matches = launch->at_once && warp_ballot(in.match != 0);
+    int gathers = matches || all > FP_GPU_FEW_WALKS;
+    if (matches) search_match(batch, in.match, begins, before & 0xffff);
+    if (all) {
+        shared_store4(starts + 4 * lane(), batch->starts);
+        if (lane() == 31) shared_store4(starts + 128, batch->around);
+    }
     for (uint32_t window = 0; window < all; window += FP_GPU_LISTED_WALKS) {
         search_list(in.live, before >> 16, window, list);
         warp_sync(); /* the list is complete, and so are row starts */
-        any |= search_listed<BITS>(launch, batch, begins, before & 0xffff,
-                                   least(all - window, FP_GPU_LISTED_WALKS));
+        search_listed<BITS>(launch, batch, begins, before & 0xffff,
+                            least(all - window, FP_GPU_LISTED_WALKS), gathers);
         warp_sync(); /* before the list is filled anew */
     }
-    if (warp_ballot(any != 0)) search_gather(batch, last & 0xffff);
+    if (gathers) search_gather(batch, last & 0xffff);
 }
 
 /* Fills the lanes' copies of the filter, four at a time, and clears what warps gather. */

@@ -120,7 +120,9 @@ typedef struct fp_gpu_search_launch {
  * many; and codes to walk from, 2 bytes each, so many at a time. */
 #define FP_GPU_GATHERED     144u
 #define FP_GPU_LISTED_WALKS 128u
-#define FP_GPU_SEARCH_ROOM  (2 * FP_GPU_GATHERED + 2 * FP_GPU_LISTED_WALKS)
+/* So many walks of a batch set the bits of rows one by one. */
+#define FP_GPU_FEW_WALKS   32u
+#define FP_GPU_SEARCH_ROOM (2 * FP_GPU_GATHERED + 2 * FP_GPU_LISTED_WALKS)
 /* Batches of codes that a warp keeps: the one at hand, and the next. */
 #define FP_GPU_SEARCH_BUFFERS(bits) ((bits) <= 14 ? 2 : 1)
 #define FP_GPU_SEARCH_CODES(bits)   (128 * FP_GPU_SEGMENT_STRIDE(bits) * FP_GPU_SEARCH_BUFFERS(bits))
