@@ -109,6 +109,7 @@ static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
                    {"fp_filled_rows", &gpu->filled_rows},
                    {"fp_verdict", &gpu->verdict},
                    {"fp_scan_rows", &gpu->scan_rows},
+                   {"fp_scan_codes", &gpu->scan_codes},
                    {"fp_select_count_bits", &gpu->select_count_bits},
                    {"fp_select_list_bits", &gpu->select_list_bits},
                    {"fp_select_measure", &gpu->select_measure},

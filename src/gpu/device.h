@@ -29,7 +29,7 @@ struct fastpair_gpu {
     fp_cu_function measure_batches, scan_batches;
     fp_cu_function row_offsets, validity;
     /* Searches (kernels/search_params.h); those over codes by their width, 1..16. */
-    fp_cu_function row_starts, filled_rows, verdict, scan_rows;
+    fp_cu_function row_starts, filled_rows, verdict, scan_rows, scan_codes;
     fp_cu_function search[17];
     /* Selections (kernels/select_params.h). */
     fp_cu_function select_count_bits, select_list_bits, select_measure, select_scan;

@@ -53,7 +53,8 @@ static fastpair_status emit_node(fastpair_gpu_search *search, const fp_predicate
     } else {
         fp_gpu_op op = {.kind = FP_GPU_OP_LEAF, .leaf = (uint16_t)node->leaf};
         if (search->leaves[node->leaf].takes_empty) op.flags = FP_GPU_LEAF_EMPTY;
-        if (search->leaves[node->leaf].by_bytes) op.flags = FP_GPU_LEAF_PLAIN;
+        if (search->leaves[node->leaf].by_bytes && !search->leaves[node->leaf].bytes.cuts)
+            op.flags = FP_GPU_LEAF_PLAIN;
         status = emit(search, op, error);
     }
     if (!status && node->negate) status = emit(search, (fp_gpu_op){.kind = FP_GPU_OP_NOT}, error);
@@ -118,6 +119,9 @@ static fastpair_status make(fastpair_gpu_search *search, const fp_predicate *pre
     search->leaf_count = predicate->leaves;
     search->leaves = fp_allocate_zero(allocator, predicate->leaves, sizeof *search->leaves);
     if (!search->leaves) return fp_fail_memory(error, predicate->leaves * sizeof *search->leaves);
+    for (uint32_t i = 0; i < predicate->nodes; i++)
+        if (predicate->node[i].kind == FASTPAIR_CONTAINS)
+            search->leaves[predicate->node[i].leaf].contains = 1;
     fastpair_status status = FASTPAIR_OK;
     for (uint32_t i = 0; i < predicate->leaves && !status; i++)
         status = place_leaf(search, i, &predicate->leaf[i], options, error);

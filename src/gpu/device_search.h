@@ -27,6 +27,8 @@ typedef struct fp_gpu_leaf {
     /* Tables by code do not hold the patterns, and rows are searched byte by byte: `bytes` says how,
      * with places in the search's device memory for addresses. There are no `tables`. */
     uint8_t by_bytes;
+    /* A row matches if it contains one of the patterns. */
+    uint8_t contains;
     fp_gpu_scan_automaton bytes;
 } fp_gpu_leaf;
 

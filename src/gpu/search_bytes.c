@@ -26,6 +26,7 @@ void fp_gpu_scan_plan(const fp_leaf *from, fp_gpu_leaf *leaf, uint64_t *end) {
         to->absorbing = automaton->absorbing;
         to->dead = automaton->dead;
         leaf->takes_empty = automaton->start >= automaton->first_accepting;
+        to->cuts = leaf->contains && !leaf->takes_empty;
         return;
     }
     to->child = take(end, 4ull * trie->nodes);
@@ -37,6 +38,7 @@ void fp_gpu_scan_plan(const fp_leaf *from, fp_gpu_leaf *leaf, uint64_t *end) {
     to->anything_after = (uint8_t)trie->anything_after;
     to->ignore_case = (uint8_t)trie->ignore_case;
     leaf->takes_empty = trie->ends[0];
+    to->cuts = leaf->contains && !leaf->takes_empty;
 }
 
 void fp_gpu_scan_write(const fp_leaf *from, const fp_gpu_leaf *leaf, uint8_t *memory) {
@@ -69,24 +71,27 @@ fp_cu_result fp_launch_scan(const fp_gpu_run *run, uint32_t number) {
         for (size_t i = 0; i < sizeof places / sizeof *places; i++)
             *places[i] += search->device_memory;
     }
-    fp_launch launch = {.function = rows->job->gpu->scan_rows,
+    const fastpair_gpu *gpu = rows->job->gpu;
+    fp_launch launch = {.function = in->cuts ? gpu->scan_codes : gpu->scan_rows,
                         .threads = FP_GPU_HELPER_THREADS,
                         .parameters = &launched,
                         .size = sizeof launched};
     fp_cu_result result = 0;
     uint64_t chunks = fp_rows_column(rows)->chunks;
     for (uint64_t i = 0; i < chunks && !result; i++) {
-        uint32_t count = fp_rows_job_chunk(rows, i)->rows;
-        uint32_t blocks = count / FP_GPU_HELPER_THREADS + (count % FP_GPU_HELPER_THREADS != 0);
+        uint32_t count = fp_rows_job_chunk(rows, i)->rows, lanes = count;
+        if (in->cuts) lanes = 32 * fp_search_batches(rows->chunks[i].codes);
+        uint32_t blocks = lanes / FP_GPU_HELPER_THREADS + (lanes % FP_GPU_HELPER_THREADS != 0);
         launched.entry[launch.blocks_y++] = (fp_gpu_scan_chunk){
             .found = run->scratch + number * rows->found_bytes + rows->chunks[i].found,
             .chunk = (uint32_t)i,
-            .rows = count};
+            .rows = count,
+            .found_words = rows->chunks[i].found_words};
         if (blocks > launch.blocks_x) launch.blocks_x = blocks;
         if (launch.blocks_y < FP_GPU_ENTRIES && i + 1 < chunks) continue;
         launch.used =
             offsetof(fp_gpu_scan_launch, entry) + launch.blocks_y * sizeof *launched.entry;
-        if (launch.blocks_x) result = fp_gpu_launch(rows->job->gpu, &launch, run->stream);
+        if (launch.blocks_x) result = fp_gpu_launch(gpu, &launch, run->stream);
         launch.blocks_x = launch.blocks_y = 0;
     }
     return result;

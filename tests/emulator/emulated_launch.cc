@@ -24,6 +24,7 @@ const helper helpers[] = {
     {"fp_filled_rows", emulated_filled_rows, sizeof(fp_gpu_filled_rows_launch)},
     {"fp_verdict", emulated_verdict, sizeof(fp_gpu_verdict_launch)},
     {"fp_scan_rows", emulated_scan_rows, sizeof(fp_gpu_scan_launch)},
+    {"fp_scan_codes", emulated_scan_codes, sizeof(fp_gpu_scan_launch)},
     {"fp_select_count_bits", emulated_select_count_bits, sizeof(fp_gpu_select_launch)},
     {"fp_select_list_bits", emulated_select_list_bits, sizeof(fp_gpu_select_launch)},
     {"fp_select_measure", emulated_select_measure, sizeof(fp_gpu_select_launch)},

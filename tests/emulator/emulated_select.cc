@@ -16,3 +16,4 @@ EMULATED(select_decode)
 void emulated_select_scan(const void *launch) { select_scan((const fp_gpu_select_scan *)launch); }
 
 void emulated_scan_rows(const void *launch) { scan_rows((const fp_gpu_scan_launch *)launch); }
+void emulated_scan_codes(const void *launch) { scan_codes((const fp_gpu_scan_launch *)launch); }

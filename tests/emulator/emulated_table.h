@@ -43,6 +43,7 @@ void emulated_row_starts(const void *launch);
 void emulated_filled_rows(const void *launch);
 void emulated_verdict(const void *launch);
 void emulated_scan_rows(const void *launch);
+void emulated_scan_codes(const void *launch);
 void emulated_select_count_bits(const void *launch);
 void emulated_select_list_bits(const void *launch);
 void emulated_select_measure(const void *launch);

@@ -87,10 +87,12 @@ static int fake_inspect_search(const fake_launch *l, const char **error) {
     static const struct {
         const char *symbol;
         size_t entry, before;
-    } kernels[] = {{"fp_row_starts", sizeof(fp_gpu_row_starts), 0},
-                   {"fp_filled_rows", sizeof(fp_gpu_filled_rows), 0},
-                   {"fp_scan_rows", sizeof(fp_gpu_scan_chunk), offsetof(fp_gpu_scan_launch, entry)},
-                   {"fp_verdict", sizeof(fp_gpu_verdict), offsetof(fp_gpu_verdict_launch, entry)}};
+    } kernels[] = {
+        {"fp_row_starts", sizeof(fp_gpu_row_starts), 0},
+        {"fp_filled_rows", sizeof(fp_gpu_filled_rows), 0},
+        {"fp_scan_rows", sizeof(fp_gpu_scan_chunk), offsetof(fp_gpu_scan_launch, entry)},
+        {"fp_scan_codes", sizeof(fp_gpu_scan_chunk), offsetof(fp_gpu_scan_launch, entry)},
+        {"fp_verdict", sizeof(fp_gpu_verdict), offsetof(fp_gpu_verdict_launch, entry)}};
     *error = NULL;
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         if (strcmp(l->symbol, kernels[i].symbol) != 0) continue;

@@ -83,8 +83,12 @@ static void explain(const drawn *d, const char *what) {
             (int)d->node[0].kind, d->nodes, (int)(d->patterns ? d->pattern[0].size : 0));
 }
 
-/* How a predicate is searched: as the library likes, from the start of every row, or byte by byte. */
-typedef enum way { ANY_WAY, WALK_ROWS, BY_BYTES } way;
+/* How a predicate is searched: as the library likes, the same on a device without room for the filter,
+ * from the start of every row, or byte by byte. */
+typedef enum way { ANY_WAY, NO_FILTER, WALK_ROWS, BY_BYTES } way;
+
+/* Room for four warps of any width, and for no filter from 12 bits on. */
+#define LITTLE_SHARED ((uint32_t)FP_GPU_SEARCH_SHARED(16, 4, 4096))
 
 /* Runs a predicate over the column and compares all that comes out. */
 static void check_predicate(fastpair_gpu_rows *rows, const fastpair_column *column, const drawn *d,
@@ -119,6 +123,8 @@ static void check_predicate(fastpair_gpu_rows *rows, const fastpair_column *colu
     to.validity = block(VALIDITY, info.bitmap_bytes).address;
     to.counts = block(COUNTS, 16).address;
     fake_wish.seed = check_random(&random_state);
+    uint32_t shared = fake.gpu.info.shared_per_block;
+    if (how == NO_FILTER) fake.gpu.info.shared_per_block = LITTLE_SHARED;
     CHECK_EQ(fastpair_gpu_search_upload(gpu_search, &tables, NULL, &error), FASTPAIR_OK);
     status = fastpair_gpu_search_run(gpu_search, &scratch, &to, NULL, &error);
     CHECK_EQ(status, FASTPAIR_OK);
@@ -136,6 +142,7 @@ static void check_predicate(fastpair_gpu_rows *rows, const fastpair_column *colu
     is_right = !memcmp(blocks[BITMAP], bitmap, bytes);
     CHECK(is_right);
     if (!is_right) explain(d, "rows differ in the bitmap alone");
+    fake.gpu.info.shared_per_block = shared;
     fastpair_gpu_search_close(gpu_search);
     free(bitmap), free(validity);
     for (int i = TABLES; i <= COUNTS; i++) free(blocks[i]), blocks[i] = NULL;
@@ -269,6 +276,24 @@ static void check_many_patterns(fastpair_gpu_rows *rows, const fastpair_column *
     }
 }
 
+/* A pattern of many tokens: what is met in one lane's codes ends in those of lanes further on. */
+static void check_long_pattern(fastpair_gpu_rows *rows, const fastpair_column *column) {
+    static drawn d;
+    uint64_t size = 1 + draw(600), from = text_size ? draw((uint32_t)text_size) : 0;
+    if (size > text_size - from) size = text_size - from;
+    d.nodes = 1, d.patterns = 1;
+    d.pattern[0] = (fastpair_pattern){text + from, size};
+    d.node[0] = (fastpair_predicate){.struct_size = sizeof *d.node,
+                                     .kind = FASTPAIR_CONTAINS,
+                                     .patterns = d.pattern,
+                                     .pattern_count = 1};
+    for (int how = ANY_WAY; how <= BY_BYTES; how++) {
+        check_predicate(rows, column, &d, (way)how);
+        fake_forget_memory();
+        fake_know_memory(blocks[ROWS], rows->device_bytes);
+    }
+}
+
 static void check_column_search(uint32_t predicates, int with_many) {
     const fastpair_column *column = columns.column[0];
     prepared p = open_rows();
@@ -286,11 +311,13 @@ static void check_column_search(uint32_t predicates, int with_many) {
         draw_node(&d, &d.node[0], 0);
         check_predicate(rows, column, &d,
                         (way)(i % 8 == 7   ? WALK_ROWS
+                              : i % 8 == 3 ? NO_FILTER
                               : i % 3 == 2 ? BY_BYTES
                                            : ANY_WAY));
         fake_forget_memory();
         fake_know_memory(blocks[ROWS], p.memory.bytes);
     }
+    check_long_pattern(rows, column);
     if (with_many) check_many_patterns(rows, column);
     free(text);
     fastpair_gpu_rows_close(rows);

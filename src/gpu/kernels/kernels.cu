@@ -90,6 +90,7 @@ KERNEL(FP_GPU_HELPER_THREADS, 4) fp_filled_rows(TAKES(fp_gpu_filled_rows_launch)
 KERNEL(FP_GPU_HELPER_THREADS, 4) fp_verdict(TAKES(fp_gpu_verdict_launch)) { verdict(&launch); }
 
 KERNEL(FP_GPU_HELPER_THREADS, 4) fp_scan_rows(TAKES(fp_gpu_scan_launch)) { scan_rows(&launch); }
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_scan_codes(TAKES(fp_gpu_scan_launch)) { scan_codes(&launch); }
 KERNEL(FP_GPU_HELPER_THREADS, 4) fp_select_count_bits(TAKES(fp_gpu_select_launch)) {
     select_count_bits(&launch);
 }

@@ -17,13 +17,18 @@ typedef struct fp_gpu_scan_automaton {
     uint64_t child, sibling, fallback, byte, ends;
     uint32_t class_count, start, first_accepting, absorbing, dead;
     /* Of the trie. */
-    uint8_t anywhere, anything_after, ignore_case, reserved;
+    uint8_t anywhere, anything_after, ignore_case;
+    /* 1: rows may be cut. A row matches as soon as a state accepts, and a state says no more than which
+     * patterns the last bytes may be the beginning of. */
+    uint8_t cuts;
 } fp_gpu_scan_automaton;
 
-/* A chunk whose rows are searched, its number in the table of chunks, and where its bits go. */
+/* A chunk whose rows are searched, its number in the table of chunks, and where its bits go: of all rows,
+ * or, if rows are cut, of those with bytes. */
 typedef struct fp_gpu_scan_chunk {
     uint64_t found;
     uint32_t chunk, rows;
+    uint32_t found_words, reserved;
 } fp_gpu_scan_chunk;
 
 typedef struct fp_gpu_scan_launch {
@@ -32,7 +37,7 @@ typedef struct fp_gpu_scan_launch {
     fp_gpu_scan_chunk entry[FP_GPU_ENTRIES];
 } fp_gpu_scan_launch;
 
-FP_GPU_ASSERT(sizeof(fp_gpu_scan_automaton) == 80 && sizeof(fp_gpu_scan_chunk) == 16 &&
+FP_GPU_ASSERT(sizeof(fp_gpu_scan_automaton) == 80 && sizeof(fp_gpu_scan_chunk) == 24 &&
                   sizeof(fp_gpu_scan_launch) <= FP_GPU_MOST_PARAMETERS,
               "host and device must agree on these sizes");
 
