@@ -4,11 +4,15 @@
  * runs it in the emulator. */
 #include "device_rows.h"
 
-static void check_predicate(const searched *of, const sample *s, const fastpair_predicate *test) {
+/* With a `memory_limit` of 1, byte by byte. */
+static void check_predicate_within(const searched *of, const sample *s,
+                                   const fastpair_predicate *test, uint64_t memory_limit) {
     fastpair_error error = {0};
     fastpair_search *search = NULL;
     fastpair_gpu_search *gpu_search = NULL;
     fastpair_gpu_search_info info = {.struct_size = sizeof info};
+    fastpair_gpu_search_options options = {.struct_size = sizeof options,
+                                           .memory_limit = memory_limit};
     uint64_t bytes = bitmap_bytes(s), counts[2];
     uint8_t *wanted = calloc(bytes + 1, 1), *got = malloc(bytes + 1);
     fastpair_matches matches = {.struct_size = sizeof matches, .bitmap = wanted};
@@ -16,9 +20,11 @@ static void check_predicate(const searched *of, const sample *s, const fastpair_
         fastpair_search_open((fastpair_column *)(uintptr_t)s->column, test, NULL, &search, &error),
         FASTPAIR_OK);
     CHECK_EQ(fastpair_search_run(search, 0, s->rows, &matches, &error), FASTPAIR_OK);
-    CHECK_EQ(fastpair_gpu_search_open(of->rows, search, NULL, &gpu_search, &error), FASTPAIR_OK);
+    CHECK_EQ(fastpair_gpu_search_open(of->rows, search, &options, &gpu_search, &error),
+             FASTPAIR_OK);
     CHECK_EQ(fastpair_gpu_search_get_info(gpu_search, &info, &error), FASTPAIR_OK);
     CHECK_EQ(info.bitmap_bytes, bytes);
+    CHECK_EQ(info.leaves_by_bytes, memory_limit ? info.leaves : 0);
     fastpair_search_close(search);
     fastpair_gpu_block tables = guarded_block(info.device_bytes);
     fastpair_gpu_block scratch = guarded_block(info.scratch_bytes);
@@ -40,6 +46,11 @@ static void check_predicate(const searched *of, const sample *s, const fastpair_
     fastpair_gpu_search_close(gpu_search);
     close_block(tables), close_block(scratch), close_block(bitmap), close_block(counted);
     free(wanted), free(got);
+}
+
+static void check_predicate(const searched *of, const sample *s, const fastpair_predicate *test) {
+    check_predicate_within(of, s, test, 0);
+    check_predicate_within(of, s, test, 1);
 }
 
 /* Every kind, with words that the samples have. */
