@@ -21,12 +21,9 @@
  * A column may be encoded in pieces, so that copies of one piece overlap kernels of another, and a
  * column need not fit device memory.
  *
- * Dictionaries are trained on the CPU. Where rows lie in device memory alone, the caller copies
- * some of them back: for some row numbers, spread over the column, the offsets of the rows from
- * there on; then, once these have come, the bytes between the first and the last offset of each
- * stretch. Together they are the rows of one fastpair_dictionary_train; 4 to 24 MiB suffice
- * (fastpair_expert_options, sample_bytes). A dictionary serves any number of columns, and each may
- * be trained on another one. */
+ * Dictionaries are trained on the CPU: with fastpair_dictionary_train, or, where rows lie in device
+ * memory alone, with a sampler, which copies some of them back (below). A dictionary serves any
+ * number of columns, and each may be trained on another one. */
 #ifndef FASTPAIR_GPU_ENCODE_H
 #define FASTPAIR_GPU_ENCODE_H
 
@@ -256,6 +253,88 @@ FASTPAIR_API fastpair_status fastpair_gpu_encoded_open_column(fastpair_gpu_encod
                                                               const fastpair_open_options *options,
                                                               fastpair_column **column,
                                                               fastpair_error *error);
+
+/* ---------------------------------------------------------------- dictionaries of rows on a device */
+
+/* A *sampler* trains a dictionary for rows in device memory: the same one, byte for byte, that
+ * fastpair_dictionary_train makes of these rows with the same options. A kernel draws the sample that
+ * training looks at, which is 4 to 24 MiB unless the options say otherwise; the sample comes to the
+ * host, and training is done there. With a codec that is given this takes one round, with an automatic
+ * choice two, as wide codes are trained on more:
+ *   fastpair_gpu_sampler_open
+ *   again and again until there is a dictionary:
+ *     fastpair_gpu_sampler_sizes    host only: memory that the next sample needs
+ *     fastpair_gpu_sampler_take     launch, and a copy to the host; no allocation, no synchronisation
+ *     the caller                    waits for the stream
+ *     fastpair_gpu_sampler_train    host only: as long as training takes
+ *   fastpair_gpu_sampler_close
+ * One thread at a time may use a sampler. */
+typedef struct fastpair_gpu_sampler fastpair_gpu_sampler;
+
+/* Prepares training with these options, which mean what they mean for fastpair_dictionary_train; NULL:
+ * all defaults. They are copied. No device is touched. *sampler is closed with
+ * fastpair_gpu_sampler_close, before the GPU is. INVALID_ARGUMENT: a NULL, an option outside its range,
+ * a dictionary that is given, the codec `stored`. OUT_OF_MEMORY. */
+FASTPAIR_API fastpair_status fastpair_gpu_sampler_open(fastpair_gpu *gpu,
+                                                       const fastpair_compress_options *options,
+                                                       fastpair_gpu_sampler **sampler,
+                                                       fastpair_error *error);
+
+/* Frees host memory. Dictionaries that were trained stay open. NULL is allowed. */
+FASTPAIR_API void fastpair_gpu_sampler_close(fastpair_gpu_sampler *sampler);
+
+typedef struct fastpair_gpu_sample_sizes {
+    /* Set it to sizeof(fastpair_gpu_sample_sizes) before the call. */
+    size_t struct_size;
+    /* Device memory while a sample is taken: what sample_bytes says and some 100 KB, up to 1 MB; with
+     * validity 8 bytes per row more. */
+    uint64_t scratch_bytes;
+    /* Host memory for a sample: its bytes, and 2 more for each if rows are that short. */
+    uint64_t sample_bytes;
+} fastpair_gpu_sample_sizes;
+
+/* Computes what the next sample of these rows needs. Of `input` only struct_size, rows, bytes_size and
+ * whether there is validity count. INVALID_ARGUMENT: a NULL, struct_size is not set. LIMIT: more than
+ * 2^38 rows or bytes, or a sample of 4 GiB or more. */
+FASTPAIR_API fastpair_status fastpair_gpu_sampler_sizes(const fastpair_gpu_sampler *sampler,
+                                                        const fastpair_gpu_encode_input *input,
+                                                        fastpair_gpu_sample_sizes *sizes,
+                                                        fastpair_error *error);
+
+/* Host memory of the caller's for a sample, at any address. Pinned memory is what makes copies
+ * asynchronous. */
+typedef struct fastpair_gpu_sample {
+    /* sizeof(fastpair_gpu_sample) */
+    size_t struct_size;
+    void *memory;
+    /* At least sample_bytes. */
+    uint64_t bytes;
+} fastpair_gpu_sample;
+
+/* Draws a sample of a whole column, and copies it to sample->memory. The rows must be in device memory
+ * when the work that was queued on `stream` before has finished; has_before and has_after are of no
+ * account. Queues on `stream` and returns; the structs may go then, and the memory when the stream has
+ * finished. What rows contain never makes the call fail, nor writes outside the memory that was given:
+ * what is wrong with them fastpair_gpu_sampler_train says.
+ * BUFFER_TOO_SMALL: scratch, or the sample's memory. LIMIT: as above. INVALID_ARGUMENT: a NULL, a
+ * misaligned address. UNSUPPORTED or OUT_OF_MEMORY: the driver's failure. */
+FASTPAIR_API fastpair_status fastpair_gpu_sampler_take(const fastpair_gpu_sampler *sampler,
+                                                       const fastpair_gpu_encode_input *input,
+                                                       const fastpair_gpu_block *scratch,
+                                                       const fastpair_gpu_sample *sample,
+                                                       void *stream, fastpair_error *error);
+
+/* Trains on a sample that has arrived. *dictionary is NULL after success if a codec was chosen, and
+ * another sample is wanted: take it, of the same rows. Else it is the dictionary, closed with
+ * fastpair_dictionary_close; the sampler may then take samples of other columns, with the codec that was
+ * chosen.
+ * INVALID_ARGUMENT: a NULL; offsets decrease, or point past bytes_size, or a row has 4 GiB or more; this
+ * is not the sample that is wanted. BUFFER_TOO_SMALL: sample->bytes is less than was taken. CORRUPT: the
+ * sample contradicts itself. CANCELLED: the progress function said so. OUT_OF_MEMORY. */
+FASTPAIR_API fastpair_status fastpair_gpu_sampler_train(fastpair_gpu_sampler *sampler,
+                                                        const fastpair_gpu_sample *sample,
+                                                        fastpair_dictionary **dictionary,
+                                                        fastpair_error *error);
 
 #ifdef __cplusplus
 }

@@ -176,10 +176,9 @@ static fastpair_status hold_contest(const codec_contest *contest, fp_codec_choic
     return FASTPAIR_OK;
 }
 
-/* Chooses a codec for the sample by settings->goal. */
-static fastpair_status choose_codec(const fp_sample *sample, const fp_settings *settings,
-                                    uint64_t column_bytes, fp_codec_choice *choice,
-                                    fastpair_error *error) {
+fastpair_status fp_auto_choose(const fp_sample *sample, const fp_settings *settings,
+                               uint64_t column_bytes, fp_codec_choice *choice,
+                               fastpair_error *error) {
     const fastpair_allocator *allocator = &settings->allocator;
     uint64_t *offsets = fp_sample_offsets(sample, allocator);
     uint16_t *ids = fp_allocate(allocator, sample->size, sizeof *ids);
@@ -205,35 +204,29 @@ static fastpair_status choose_codec(const fp_sample *sample, const fp_settings *
     return status;
 }
 
-fastpair_status fp_auto_sample(const fastpair_rows *rows, const fp_settings *settings,
-                               uint64_t column_bytes, fp_sample *sample, fp_codec_choice *choice,
-                               fastpair_error *error) {
-    const fastpair_allocator *allocator = &settings->allocator;
-    const uint64_t seed = settings->seed, wanted = settings->sample_bytes;
-    fastpair_status status;
-    fp_codec_choice chosen = settings->choice;
-    if (chosen.codec == FASTPAIR_CODEC_AUTO) {
-        uint64_t cap = wanted && wanted < COMPARED_BYTES ? wanted : COMPARED_BYTES;
-        if ((status = fp_sample_open(rows, cap, seed, allocator, sample, error))) return status;
-        status = choose_codec(sample, settings, column_bytes, &chosen, error);
-        fp_sample_close(sample, allocator);
-        if (status) return status;
-    }
-    *choice = chosen;
-    uint64_t cap =
-        wanted ? wanted : fp_sample_default(chosen.codec, chosen.code_bits, settings->level);
-    return fp_sample_open(rows, cap, seed, allocator, sample, error);
+uint64_t fp_auto_cap(const fp_settings *settings) {
+    const fp_codec_choice *choice = &settings->choice;
+    const uint64_t wanted = settings->sample_bytes;
+    if (choice->codec == FASTPAIR_CODEC_AUTO)
+        return wanted && wanted < COMPARED_BYTES ? wanted : COMPARED_BYTES;
+    return wanted ? wanted : fp_sample_default(choice->codec, choice->code_bits, settings->level);
 }
 
 fastpair_status fp_auto_train(const fastpair_rows *rows, fp_settings *settings,
                               uint64_t column_bytes, fastpair_dictionary **model,
                               fastpair_error *error) {
+    const fastpair_allocator *allocator = &settings->allocator;
     fp_sample sample;
+    fastpair_status status = FASTPAIR_OK;
     *model = NULL;
-    fastpair_status status =
-        fp_auto_sample(rows, settings, column_bytes, &sample, &settings->choice, error);
-    if (status) return status;
-    status = fp_model_train(&sample, settings->choice, settings, model, error);
-    fp_sample_close(&sample, &settings->allocator);
+    while (!status && !*model) {
+        int chooses = settings->choice.codec == FASTPAIR_CODEC_AUTO;
+        status =
+            fp_sample_open(rows, fp_auto_cap(settings), settings->seed, allocator, &sample, error);
+        if (status) break;
+        status = chooses ? fp_auto_choose(&sample, settings, column_bytes, &settings->choice, error)
+                         : fp_model_train(&sample, settings->choice, settings, model, error);
+        fp_sample_close(&sample, allocator);
+    }
     return status;
 }

@@ -22,10 +22,14 @@ static inline int fp_candidate_serves(const fp_candidate *candidate, const fp_se
  * small column are dropped if that divides its size by this or more. */
 #define FP_BALANCED_SIZE 1.02
 
-/* Draws the training sample for settings->choice. An automatic choice is settled first, by
- * settings->goal: *choice is the codec to train. `column_bytes` 0 means unknown. */
-fastpair_status fp_auto_sample(const fastpair_rows *rows, const fp_settings *settings,
-                               uint64_t column_bytes, fp_sample *sample, fp_codec_choice *choice,
+/* The bytes that the next sample has at most: one that codecs are compared on if settings->choice is
+ * automatic, else one to train on. */
+uint64_t fp_auto_cap(const fp_settings *settings);
+
+/* Settles an automatic choice by settings->goal: *choice is the codec to train. The sample has
+ * fp_auto_cap bytes at most; `column_bytes` 0 means unknown. */
+fastpair_status fp_auto_choose(const fp_sample *sample, const fp_settings *settings,
+                               uint64_t column_bytes, fp_codec_choice *choice,
                                fastpair_error *error);
 
 /* Draws a sample and trains on it. settings->choice becomes the codec chosen, so that it is chosen

@@ -39,6 +39,34 @@ static fastpair_status number_by_sample(fastpair_dictionary *model, const fp_sam
     return status;
 }
 
+uint64_t fp_dictionary_cap(const fp_settings *settings) { return fp_auto_cap(settings); }
+
+fastpair_status fp_dictionary_settle(const fastpair_compress_options *options,
+                                     fp_settings *settings, fastpair_error *error) {
+    fastpair_status status = fp_settings_resolve(options, settings, error);
+    if (status) return status;
+    if (settings->choice.codec == FASTPAIR_CODEC_STORED || settings->dictionary)
+        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+                       "training needs a codec with a dictionary, and none given");
+    return FASTPAIR_OK;
+}
+
+fastpair_status fp_dictionary_step(const fp_sample *sample, fp_settings *settings,
+                                   fastpair_dictionary **dictionary, fastpair_error *error) {
+    fastpair_dictionary *model;
+    *dictionary = NULL;
+    if (settings->choice.codec == FASTPAIR_CODEC_AUTO)
+        return fp_auto_choose(sample, settings, sample->column_bytes, &settings->choice, error);
+    fastpair_status status = fp_model_train(sample, settings->choice, settings, &model, error);
+    if (status) return status;
+    status = number_by_sample(model, sample, settings->hot_codes, error);
+    if (status)
+        fp_model_close(model);
+    else
+        *dictionary = model;
+    return status;
+}
+
 fastpair_status fastpair_dictionary_train(const fastpair_rows *rows,
                                           const fastpair_compress_options *options,
                                           fastpair_dictionary **dictionary, fastpair_error *error) {
@@ -47,29 +75,19 @@ fastpair_status fastpair_dictionary_train(const fastpair_rows *rows,
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "rows and dictionary must not be NULL");
     fp_settings settings;
-    fastpair_status status = fp_settings_resolve(options, &settings, error);
+    fastpair_status status = fp_dictionary_settle(options, &settings, error);
+    if (!status) status = fp_rows_check(rows, error);
     if (status) return status;
-    if (settings.choice.codec == FASTPAIR_CODEC_STORED || settings.dictionary)
-        return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
-                       "training needs a codec with a dictionary, and none given");
-    if ((status = fp_rows_check(rows, error))) return status;
-    uint64_t column_bytes = fp_rows_size(rows);
-    fp_codec_choice choice;
-    fp_sample sample;
     fp_poll poll;
-    fp_settings_poll(&settings, column_bytes, &poll);
-    if ((status = fp_auto_sample(rows, &settings, column_bytes, &sample, &choice, error)))
-        return status;
-    fastpair_dictionary *model;
-    status = fp_model_train(&sample, choice, &settings, &model, error);
-    if (!status) {
-        status = number_by_sample(model, &sample, settings.hot_codes, error);
-        if (status)
-            fp_model_close(model);
-        else
-            *dictionary = model;
+    fp_settings_poll(&settings, fp_rows_size(rows), &poll);
+    while (!status && !*dictionary) {
+        fp_sample sample;
+        status = fp_sample_open(rows, fp_dictionary_cap(&settings), settings.seed,
+                                &settings.allocator, &sample, error);
+        if (status) break;
+        status = fp_dictionary_step(&sample, &settings, dictionary, error);
+        fp_sample_close(&sample, &settings.allocator);
     }
-    fp_sample_close(&sample, &settings.allocator);
     return status;
 }
 

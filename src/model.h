@@ -31,6 +31,16 @@ fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice,
                                const fp_settings *settings, fastpair_dictionary **model,
                                fastpair_error *error);
 
+/* A public dictionary, step by step, for rows wherever they are: fp_dictionary_settle checks options;
+ * then samples of at most fp_dictionary_cap bytes, drawn with settings->seed as fp_sample_open draws
+ * them, go to fp_dictionary_step until there is a dictionary. An automatic choice takes one sample to
+ * be settled, and *dictionary is NULL after it. settings->poll must be set. */
+fastpair_status fp_dictionary_settle(const fastpair_compress_options *options,
+                                     fp_settings *settings, fastpair_error *error);
+uint64_t fp_dictionary_cap(const fp_settings *settings);
+fastpair_status fp_dictionary_step(const fp_sample *sample, fp_settings *settings,
+                                   fastpair_dictionary **dictionary, fastpair_error *error);
+
 /* An empty model, filled by the caller; NULL without memory. */
 fastpair_dictionary *fp_model_open(fp_codec_choice choice, uint64_t seed,
                                    const fastpair_allocator *allocator);

@@ -14,9 +14,9 @@
 
 #include <string.h>
 
-#define PIECE_SHIFT 12u /* pieces have at most 4 KiB */
-#define PIECE       (1u << PIECE_SHIFT)
-#define DECK_BITS   6u
+#define PIECE_SHIFT FP_SAMPLE_PIECE_SHIFT
+#define PIECE       (1u << PIECE_SHIFT) /* 4 KiB */
+#define DECK_BITS   FP_SAMPLE_DECK_BITS
 #define DECKS       (1u << DECK_BITS)
 #define LOOK_AHEAD  16u /* pieces between the prefetch of a piece and its copy */
 
@@ -195,6 +195,34 @@ fastpair_status fp_sample_open(const fastpair_rows *source, uint64_t cap, uint64
     memset(sample->bytes + sample->size, 0, FP_SLACK);
     fp_release(allocator, chosen);
     fp_release(allocator, own_offsets);
+    return FASTPAIR_OK;
+}
+
+fastpair_status fp_sample_copy(const fp_sample_drawn *drawn, const fastpair_allocator *allocator,
+                               fp_sample *sample, fastpair_error *error) {
+    uint64_t total = 0;
+    int is_good = 1;
+    *sample = (fp_sample){.size = drawn->size,
+                          .pieces = drawn->pieces,
+                          .column_bytes = drawn->column_bytes,
+                          .bytes = fp_allocate(allocator, drawn->size + FP_SLACK, 1)};
+    sample->lengths = fp_allocate(allocator, drawn->pieces, sizeof *sample->lengths);
+    if (!sample->bytes || !sample->lengths) {
+        fp_sample_close(sample, allocator);
+        return fp_fail_memory(error, drawn->size + drawn->pieces * sizeof *sample->lengths);
+    }
+    for (uint64_t i = 0; i < drawn->pieces; i++) {
+        sample->lengths[i] = fp_load16(drawn->lengths + 2 * i);
+        is_good &= sample->lengths[i] > 0 && sample->lengths[i] <= PIECE;
+        total += sample->lengths[i];
+    }
+    if (!is_good || total != drawn->size) {
+        fp_sample_close(sample, allocator);
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, FASTPAIR_NO_POSITION,
+                       "the sample's pieces do not make up its bytes");
+    }
+    if (drawn->size) memcpy(sample->bytes, drawn->bytes, (size_t)drawn->size);
+    memset(sample->bytes + drawn->size, 0, FP_SLACK);
     return FASTPAIR_OK;
 }
 

@@ -4,6 +4,11 @@
 
 #include "memory.h"
 
+/* How a sample is drawn, for whoever draws the same one elsewhere (gpu/kernels/sample.cuh): pieces have
+ * at most 2^FP_SAMPLE_PIECE_SHIFT bytes, and are dealt to 2^FP_SAMPLE_DECK_BITS decks. */
+#define FP_SAMPLE_PIECE_SHIFT 12u
+#define FP_SAMPLE_DECK_BITS   6u
+
 /* Pieces of rows in the order training reads them, copied into one buffer that is readable for
  * FP_SLACK bytes past its end. */
 typedef struct fp_sample {
@@ -21,6 +26,18 @@ fastpair_status fp_sample_open(const fastpair_rows *rows, uint64_t cap, uint64_t
                                const fastpair_allocator *allocator, fp_sample *sample,
                                fastpair_error *error);
 void fp_sample_close(fp_sample *sample, const fastpair_allocator *allocator);
+
+/* The same sample, drawn elsewhere and not trusted. */
+typedef struct fp_sample_drawn {
+    const uint8_t *bytes;
+    uint64_t size;
+    const uint8_t *lengths; /* 2 bytes each, at any address */
+    uint64_t pieces, column_bytes;
+} fp_sample_drawn;
+
+/* Copies it. CORRUPT if lengths are not those of pieces that make up its bytes. */
+fastpair_status fp_sample_copy(const fp_sample_drawn *drawn, const fastpair_allocator *allocator,
+                               fp_sample *sample, fastpair_error *error);
 
 /* Where each piece begins, and the size at the end: pieces + 1 offsets, as fp_parse_rows takes
  * them. The caller releases them. NULL without memory. */

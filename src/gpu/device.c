@@ -116,7 +116,11 @@ static fastpair_status load_kernels(fastpair_gpu *gpu, fastpair_error *error) {
                    {"fp_select_scan", &gpu->select_scan},
                    {"fp_select_check", &gpu->select_check},
                    {"fp_select_pieces", &gpu->select_pieces},
-                   {"fp_select_decode", &gpu->select_decode}};
+                   {"fp_select_decode", &gpu->select_decode},
+                   {"fp_sample_plan", &gpu->sample_plan},
+                   {"fp_sample_count", &gpu->sample_count},
+                   {"fp_sample_scan", &gpu->sample_scan},
+                   {"fp_sample_copy", &gpu->sample_copy}};
     static const char *const searches[] = {
 #define FP_SEARCH(BITS) "fp_search_b" #BITS,
 #include "kernels/search_variants.def"

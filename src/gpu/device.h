@@ -36,6 +36,8 @@ struct fastpair_gpu {
     fp_cu_function select_check, select_pieces, select_decode;
     /* The encoder's, in the order of the enumeration above. */
     fp_cu_function encode[FP_ENCODE_KERNELS];
+    /* Samples of rows (kernels/sample_params.h). */
+    fp_cu_function sample_plan, sample_count, sample_scan, sample_copy;
 };
 
 /* Makes the GPU's context current for the calls that follow; every push needs its pop. Fails if the

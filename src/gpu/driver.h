@@ -1,5 +1,6 @@
 /* driver.h - the CUDA driver, opened at run time: the calls that the library makes, as function
- * pointers. It never allocates device memory, waits or reads back, so it has no calls for that.
+ * pointers. It never allocates device memory and never waits, so it has no calls for that; what it
+ * copies to the host is a sample of rows, because the caller asks for it.
  *
  * Types are spelled out here because no CUDA header is needed to build: handles are pointers,
  * device addresses 64-bit integers, results ints (0 is success). */
@@ -52,6 +53,8 @@ typedef uint64_t fp_cu_pointer;
          (fp_cu_pointer to, const void *from, size_t size, fp_cu_stream stream))                   \
     CALL(copy_on_device, "cuMemcpyDtoDAsync_v2",                                                   \
          (fp_cu_pointer to, fp_cu_pointer from, size_t size, fp_cu_stream stream))                 \
+    CALL(copy_to_host, "cuMemcpyDtoHAsync_v2",                                                     \
+         (void *to, fp_cu_pointer from, size_t size, fp_cu_stream stream))                         \
     CALL(fill, "cuMemsetD8Async",                                                                  \
          (fp_cu_pointer to, unsigned char value, size_t size, fp_cu_stream stream))
 

@@ -85,16 +85,21 @@ static uint64_t most_output(const fastpair_gpu_encoder *encoder,
                            most->chunks * rest);
 }
 
+fastpair_status fp_encode_input_check(const fastpair_gpu_encode_input *input,
+                                      fastpair_error *error) {
+    fastpair_status status = fp_struct_check("input", input, sizeof *input, error);
+    if (status) return status;
+    REFUSE(input->rows > MOST || input->bytes_size > MOST, FASTPAIR_ERROR_LIMIT,
+           "one call takes at most %llu rows and bytes: encode in pieces",
+           (unsigned long long)MOST);
+    return FASTPAIR_OK;
+}
+
 static fastpair_status check_input(const fastpair_gpu_encoder *encoder,
                                    const fastpair_gpu_encode_input *input, fastpair_error *error) {
     REFUSE(!encoder || !input, FASTPAIR_ERROR_INVALID_ARGUMENT,
            "encoder and input must not be NULL");
-    fastpair_status status = fp_struct_check("input", input, sizeof *input, error);
-    if (status) return status;
-    REFUSE(input->rows > MOST || input->bytes_size > MOST, FASTPAIR_ERROR_LIMIT,
-           "one call encodes at most %llu rows and bytes: encode in pieces",
-           (unsigned long long)MOST);
-    return FASTPAIR_OK;
+    return fp_encode_input_check(input, error);
 }
 
 fastpair_status fastpair_gpu_encoder_sizes(const fastpair_gpu_encoder *encoder,
@@ -115,8 +120,8 @@ fastpair_status fastpair_gpu_encoder_sizes(const fastpair_gpu_encoder *encoder,
 
 /* ---------------------------------------------------------------- checks */
 
-static fastpair_status check_addresses(const fastpair_gpu_encode_input *input,
-                                       fastpair_error *error) {
+fastpair_status fp_encode_addresses_check(const fastpair_gpu_encode_input *input,
+                                          fastpair_error *error) {
     REFUSE(input->rows && input->offset_bits != 32 && input->offset_bits != 64,
            FASTPAIR_ERROR_INVALID_ARGUMENT, "offsets have 32 or 64 bits");
     REFUSE(input->rows && (!input->offsets || input->offsets % (input->offset_bits / 8)),
@@ -128,6 +133,18 @@ static fastpair_status check_addresses(const fastpair_gpu_encode_input *input,
     return FASTPAIR_OK;
 }
 
+fp_gpu_encode_input fp_encode_input_of(const fastpair_gpu_encode_input *input) {
+    return (fp_gpu_encode_input){
+        .bytes = input->bytes,
+        .bytes_size = input->bytes_size,
+        .offsets = input->offsets,
+        .rows = input->rows,
+        .validity = input->validity ? input->validity + input->validity_bit_offset / 8 : 0,
+        .validity_first = input->validity_bit_offset % 8,
+        .offset_bits = input->offset_bits,
+        .is_last = !input->has_after};
+}
+
 /* Checks everything, and describes it to kernels. */
 static fastpair_status describe(const fastpair_gpu_encoder *encoder,
                                 const fastpair_gpu_encode_input *input,
@@ -135,7 +152,7 @@ static fastpair_status describe(const fastpair_gpu_encoder *encoder,
                                 const fastpair_gpu_encode_output *output,
                                 fp_gpu_encode_launch *launch, fastpair_error *error) {
     fastpair_status status = check_input(encoder, input, error);
-    if (!status) status = check_addresses(input, error);
+    if (!status) status = fp_encode_addresses_check(input, error);
     if (status) return status;
     REFUSE(!output, FASTPAIR_ERROR_INVALID_ARGUMENT, "output must not be NULL");
     uint64_t scratch_bytes;
@@ -152,14 +169,7 @@ static fastpair_status describe(const fastpair_gpu_encoder *encoder,
            "the encoder has not been uploaded");
     const uint64_t at = scratch->address;
     *launch = (fp_gpu_encode_launch){
-        .input = {.bytes = input->bytes,
-                  .bytes_size = input->bytes_size,
-                  .offsets = input->offsets,
-                  .rows = input->rows,
-                  .validity = input->validity + input->validity_bit_offset / 8,
-                  .validity_first = input->validity_bit_offset % 8,
-                  .offset_bits = input->offset_bits,
-                  .is_last = !input->has_after},
+        .input = fp_encode_input_of(input),
         .rules = encoder->rules,
         .scratch = {.state = at,
                     .chunks = output->record.address + fp_encode_chunks_at(encoder),

@@ -23,6 +23,16 @@ struct fastpair_gpu_encoder {
     uint64_t device_memory; /* of the tables; 0 until uploaded */
 };
 
+/* ---------------------------------------------------------------- rows in device memory */
+
+/* INVALID_ARGUMENT or LIMIT unless the struct and its counts are all right; and its addresses. */
+fastpair_status fp_encode_input_check(const fastpair_gpu_encode_input *input,
+                                      fastpair_error *error);
+fastpair_status fp_encode_addresses_check(const fastpair_gpu_encode_input *input,
+                                          fastpair_error *error);
+/* The rows as kernels take them. */
+fp_gpu_encode_input fp_encode_input_of(const fastpair_gpu_encode_input *input);
+
 /* ---------------------------------------------------------------- records */
 
 /* A record: the state, the bits of codes in use, then chunks. Both before the chunks are padded to

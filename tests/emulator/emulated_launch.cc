@@ -32,6 +32,10 @@ const helper helpers[] = {
     {"fp_select_check", emulated_select_check, sizeof(fp_gpu_select_launch)},
     {"fp_select_pieces", emulated_select_pieces, sizeof(fp_gpu_select_launch)},
     {"fp_select_decode", emulated_select_decode, sizeof(fp_gpu_select_launch)},
+    {"fp_sample_plan", emulated_sample_plan, sizeof(fp_gpu_sample_launch)},
+    {"fp_sample_count", emulated_sample_count, sizeof(fp_gpu_sample_launch)},
+    {"fp_sample_scan", emulated_sample_scan, sizeof(fp_gpu_sample_launch)},
+    {"fp_sample_copy", emulated_sample_copy, sizeof(fp_gpu_sample_launch)},
 #define FP_ENCODE(name, threads, blocks, dynamic)                                                  \
     {"fp_encode_" #name, emulated_encode_##name, sizeof(fp_gpu_encode_launch)},
 #include "gpu/kernels/encode_kernels.def"

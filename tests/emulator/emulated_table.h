@@ -6,6 +6,7 @@
 #include "emulator.h"
 #include "gpu/kernels/encode_params.h"
 #include "gpu/kernels/resident.h"
+#include "gpu/kernels/sample_params.h"
 #include "gpu/kernels/scan_params.h"
 #include "gpu/kernels/staged/params.h"
 
@@ -55,6 +56,12 @@ void emulated_select_decode(const void *launch);
 /* The encoder's kernels, each of which takes an fp_gpu_encode_launch. */
 #define FP_ENCODE(name, threads, blocks, dynamic) void emulated_encode_##name(const void *launch);
 #include "gpu/kernels/encode_kernels.def"
+
+/* The kernels that draw a sample, each of which takes an fp_gpu_sample_launch. */
+void emulated_sample_plan(const void *launch);
+void emulated_sample_count(const void *launch);
+void emulated_sample_scan(const void *launch);
+void emulated_sample_copy(const void *launch);
 
 /* The kernel that searches codes of so many bits. */
 emulator_kernel emulated_search(uint32_t bits);

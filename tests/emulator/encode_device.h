@@ -85,7 +85,7 @@ typedef struct encoded_column {
     fastpair_error error;
 } encoded_column;
 
-static void close_encoded(encoded_column *column) {
+static inline void close_encoded(encoded_column *column) {
     fastpair_gpu_encoded_close(column->encoded);
     fastpair_gpu_encoder_close(column->encoder);
     free(column->image);
@@ -93,7 +93,7 @@ static void close_encoded(encoded_column *column) {
     *column = (encoded_column){0};
 }
 
-static void open_encoder(encoded_column *column, const fastpair_compress_options *options) {
+static inline void open_encoder(encoded_column *column, const fastpair_compress_options *options) {
     fastpair_gpu_encoder_info info = {.struct_size = sizeof info};
     fastpair_error *error = &column->error;
     column->status = fastpair_gpu_encoder_open(&fake.gpu, options, &column->encoder, error);

@@ -9,6 +9,7 @@
 #include "emulated_launch.h"
 #include "fake_cuda.h"
 #include "gpu/kernels/encode_params.h"
+#include "gpu/kernels/sample_params.h"
 #include "gpu/kernels/scan_params.h"
 #include "gpu/kernels/staged/params.h"
 #include "gpu/layout.h"
@@ -106,6 +107,12 @@ static int fake_inspect_search(const fake_launch *l, const char **error) {
         if (l->first_bytes != sizeof(fp_gpu_encode_launch) || l->grid_y != 1 || l->threads % 32 ||
             l->shared > fake.gpu.info.shared_per_block)
             *error = "not an encoder's launch";
+        return 1;
+    }
+    if (!strncmp(l->symbol, "fp_sample_", 10)) {
+        if (l->first_bytes != sizeof(fp_gpu_sample_launch) || l->grid_y != 1 || l->threads % 32 ||
+            l->shared)
+            *error = "not a sample's launch";
         return 1;
     }
     if (!strncmp(l->symbol, "fp_select_", 10)) {

@@ -33,7 +33,10 @@ static fp_codec_choice choice_for(const fastpair_rows *rows, int cold) {
     fp_sample sample;
     fp_codec_choice choice = {0};
     CHECK_EQ(fp_settings_resolve(&options, &settings, NULL), FASTPAIR_OK);
-    CHECK_EQ(fp_auto_sample(rows, &settings, ROWS * ROW, &sample, &choice, NULL), FASTPAIR_OK);
+    CHECK_EQ(fp_sample_open(rows, fp_auto_cap(&settings), settings.seed, &settings.allocator,
+                            &sample, NULL),
+             FASTPAIR_OK);
+    CHECK_EQ(fp_auto_choose(&sample, &settings, ROWS * ROW, &choice, NULL), FASTPAIR_OK);
     fp_sample_close(&sample, &settings.allocator);
     return choice;
 }

@@ -18,6 +18,7 @@
 #include "positions.cuh"
 #include "row_offsets.cuh"
 #include "row_starts.cuh"
+#include "sample.cuh"
 #include "scan_rows.cuh"
 #include "search_codes.cuh"
 #include "select_decode.cuh"
@@ -122,3 +123,16 @@ KERNEL(FP_GPU_HELPER_THREADS, 4) fp_select_decode(TAKES(fp_gpu_select_launch)) {
         encode_##name(&launch);                                                                    \
     }
 #include "encode_kernels.def"
+
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_sample_plan(TAKES(fp_gpu_sample_launch)) {
+    sample_plan(&launch);
+}
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_sample_count(TAKES(fp_gpu_sample_launch)) {
+    sample_count(&launch);
+}
+KERNEL(FP_GPU_ENCODE_THREADS, 1) fp_sample_scan(TAKES(fp_gpu_sample_launch)) {
+    sample_scan(&launch);
+}
+KERNEL(FP_GPU_HELPER_THREADS, 4) fp_sample_copy(TAKES(fp_gpu_sample_launch)) {
+    sample_copy(&launch);
+}
