@@ -44,7 +44,7 @@ typedef struct compression {
     cli_output *output;
     cli_progress *progress;
     bool on_cpu;     /* a GPU was tried before */
-    bool falls_back; /* set: the GPU lacked memory, and the CPU is to be tried */
+    bool falls_back; /* set: the GPU failed, and the CPU is to be tried */
 } compression;
 
 /* The first rows of a text. Most likely nobody wants a column of a compressed column. */
@@ -122,11 +122,23 @@ static int choose_output(const cli_options *options, const cli_input *input, con
     return CLI_OK;
 }
 
+/* Once more, on the CPU, from the beginning of the input. */
+static int compress_again(const cli_options *options, cli_input *input,
+                          const fastpair_dictionary *dictionary, compression *to) {
+    const char *path = input->path;
+    to->on_cpu = true;
+    cli_input_close(input);
+    int result = cli_input_open(input, path), number;
+    if (result != CLI_OK) return result;
+    if ((number = cli_output_restart(to->output))) return cli_output_fail(to->output, number);
+    return compress_stream(options, input, dictionary, to);
+}
+
 static int compress_input(const cli_options *options, cli_input *input, const char *path,
-                          const fastpair_dictionary *dictionary, bool *on_cpu) {
+                          const fastpair_dictionary *dictionary) {
     cli_output output;
     cli_progress progress;
-    compression to = {&output, &progress, *on_cpu, false};
+    compression to = {&output, &progress, false, false};
     int result = cli_output_open(&output, path, options, input);
     if (result != CLI_OK) return result;
     if (!options->force && isatty(output.fd)) {
@@ -137,7 +149,7 @@ static int compress_input(const cli_options *options, cli_input *input, const ch
     }
     cli_progress_start(&progress, options, input);
     result = compress_stream(options, input, dictionary, &to);
-    *on_cpu = to.falls_back;
+    if (to.falls_back) result = compress_again(options, input, dictionary, &to);
     cli_progress_end(&progress);
     if (result != CLI_OK) {
         cli_output_discard(&output);
@@ -155,16 +167,8 @@ int cli_compress(const cli_options *options, const char *path,
     char *made;
     int result = cli_input_open(&input, path);
     if (result != CLI_OK) return result;
-    bool on_cpu = false;
     result = choose_output(options, &input, &output_path, &made);
-    if (result == CLI_OK)
-        result = compress_input(options, &input, output_path, dictionary, &on_cpu);
-    if (on_cpu) { /* once more, from the beginning: what was written is gone */
-        cli_input_close(&input);
-        result = cli_input_open(&input, path);
-        if (result == CLI_OK)
-            result = compress_input(options, &input, output_path, dictionary, &on_cpu);
-    }
+    if (result == CLI_OK) result = compress_input(options, &input, output_path, dictionary);
     cli_input_close(&input);
     free(made);
     return result;

@@ -1,7 +1,7 @@
 /* compress_gpu.c - FILE to FILE.fpc through the GPU.
  *
- * In: one text. Out: one compressed column, the same as the CPU makes with the same dictionary,
- * which is trained on the first rows unless -D names one. Pieces of some units go round four slots:
+ * In: one text. Out: one compressed column, the same as the CPU makes with the same dictionary, which
+ * is that of -D, or the one that the CPU's writer would begin with. Pieces of some units go round four slots:
  * one is filled with rows, one encoded, one copied back, one written. Refuses --cold and levels
  * that search for the best parse, which CPUs alone can do. */
 #include "compress_gpu.h"
@@ -86,29 +86,64 @@ static int advance(gpu_compression *of, int next) {
 
 /* ---------------------------------------------------------------- in */
 
+/* The first of `rows`, which are taken from them: enough for so many bytes, or all. */
+static fastpair_rows take_rows(fastpair_rows *rows, uint64_t bytes) {
+    const uint64_t *offsets = rows->offsets;
+    fastpair_rows taken = *rows;
+    uint64_t low = 1, high = rows->rows;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (offsets[middle] - offsets[0] < bytes)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    taken.rows = low;
+    rows->offsets = offsets + low;
+    rows->rows -= low;
+    return taken;
+}
+
 /* Fills a slot until it has enough rows for a piece or the text ends. */
 static int fill(gpu_compression *of, int number, fastpair_rows *rows) {
     const cli_encode_slot *slot = &of->encode.slots[number];
     while (rows->rows && slot->size < of->piece_bytes && slot->rows < PIECE_ROWS) {
-        if (cli_gpu_encode_append(&of->encode, number, rows, &of->error)) return fail(of);
-        if (cli_text_next(of->text, rows) != CLI_OK) return CLI_FAILED;
+        fastpair_rows some = take_rows(rows, of->piece_bytes - slot->size);
+        if (cli_gpu_encode_append(&of->encode, number, &some, &of->error)) return fail(of);
+        if (!rows->rows && cli_text_next(of->text, rows) != CLI_OK) return CLI_FAILED;
     }
     return CLI_OK;
 }
 
-/* The dictionary of -D, or one that is trained on the rows of a slot. */
-static int prepare(gpu_compression *of, fastpair_gpu *gpu, int slot,
+/* Trains the dictionary that the CPU's writer begins with, on rows of a slot, which grow until they
+ * suffice. `rows` are those after them. */
+static int train(gpu_compression *of, int slot, fastpair_rows *rows) {
+    fastpair_compress_options settings = cli_compress_options(of->options);
+    const uint64_t usual = of->piece_bytes;
+    int result = CLI_OK;
+    while (result == CLI_OK && !of->trained) {
+        fastpair_rows first = cli_gpu_encode_rows(&of->encode.slots[slot]);
+        if (fastpair_dictionary_train_first(&first, rows->rows != 0, &settings, &of->trained,
+                                            &of->error))
+            return fail(of);
+        if (of->trained) break;
+        of->piece_bytes *= 2;
+        result = fill(of, slot, rows);
+    }
+    of->piece_bytes = usual;
+    return result;
+}
+
+/* The dictionary of -D, or one that is trained on the first rows, which are in a slot. */
+static int prepare(gpu_compression *of, fastpair_gpu *gpu, int slot, fastpair_rows *rows,
                    const fastpair_dictionary *dictionary) {
     fastpair_compress_options settings = cli_compress_options(of->options);
-    fastpair_rows rows = cli_gpu_encode_rows(&of->encode.slots[slot]);
     fastpair_error *error = &of->error;
-    if (!dictionary) {
-        if (fastpair_dictionary_train(&rows, &settings, &of->trained, error)) return fail(of);
-        dictionary = of->trained;
-    }
+    int result = dictionary ? CLI_OK : train(of, slot, rows);
+    if (result != CLI_OK) return result;
     settings.codec = FASTPAIR_CODEC_AUTO; /* the dictionary has its own */
     settings.code_bits = settings.max_token = 0;
-    settings.dictionary = dictionary;
+    settings.dictionary = dictionary ? dictionary : of->trained;
     if (cli_gpu_encode_prepare(&of->encode, gpu, &settings, error) ||
         fastpair_gpu_encoded_set_framing(of->encode.encoded, of->text->separator, 1, error))
         return fail(of);
@@ -148,7 +183,7 @@ static int encode_text(gpu_compression *of, fastpair_gpu *gpu, fastpair_rows row
                        const fastpair_dictionary *dictionary) {
     cli_gpu_encode *encode = &of->encode;
     int slot = 0, result = fill(of, slot, &rows), is_last = 0;
-    if (result == CLI_OK) result = prepare(of, gpu, slot, dictionary);
+    if (result == CLI_OK) result = prepare(of, gpu, slot, &rows, dictionary);
     while (result == CLI_OK && !is_last) {
         int next = (slot + 1) % CLI_ENCODE_SLOTS;
         uint64_t piece;

@@ -276,6 +276,14 @@ int cli_output_settle(cli_output *output) {
     return cli_remove_input(input, output->name);
 }
 
+int cli_output_restart(cli_output *output) {
+    if (!output->written) return 0;
+    if (!output->is_file) return ESPIPE;
+    if (ftruncate(output->fd, 0) || lseek(output->fd, 0, SEEK_SET) < 0) return errno;
+    output->written = 0;
+    return 0;
+}
+
 void cli_output_discard(cli_output *output) {
     if (output->path && output->fd >= 0) close(output->fd);
     output->fd = -1;

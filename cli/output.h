@@ -42,6 +42,10 @@ int cli_output_fail(const cli_output *output, int number);
  * the temporary is then gone. The output is closed either way. */
 int cli_output_settle(cli_output *output);
 
+/* Forgets what was written, so that it can be written again. Of an output that is no file nothing may
+ * have been written. 0, or an errno value. */
+int cli_output_restart(cli_output *output);
+
 /* Drops an output that failed. Nothing is left of it, except what standard output already has. */
 void cli_output_discard(cli_output *output);
 

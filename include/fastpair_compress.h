@@ -204,6 +204,19 @@ FASTPAIR_API fastpair_status fastpair_dictionary_train(const fastpair_rows *rows
                                                        fastpair_dictionary **dictionary,
                                                        fastpair_error *error);
 
+/* Trains the dictionary that a fastpair_writer with these options begins its column with, and opens it:
+ * for whoever writes in its place, as a GPU does. `rows` are the first of the column, and has_after is
+ * not 0 if others follow them. A writer trains on what it waits for, 32 MiB unless the options say
+ * otherwise, or 2^22 rows; drops tokens that its first chunks do not use; and numbers the others by how
+ * often they do. *dictionary is NULL after success if these rows are too few: call again, with more.
+ * A file that is written with this dictionary given is the one that the writer makes without it, byte for
+ * byte, as long as the writer does not find another one better later on; unless the column ends within
+ * the first rows, or has so few distinct bytes that the writer leaves the others out.
+ * Statuses: those of fastpair_dictionary_train. */
+FASTPAIR_API fastpair_status fastpair_dictionary_train_first(
+    const fastpair_rows *rows, int has_after, const fastpair_compress_options *options,
+    fastpair_dictionary **dictionary, fastpair_error *error);
+
 /* Opens an exported dictionary from untrusted bytes; nothing of `data` is kept. `allocator` NULL:
  * malloc and free. Statuses: CORRUPT; INVALID_ARGUMENT also if the dictionary lacks a single byte
  * and so could not encode every row. */

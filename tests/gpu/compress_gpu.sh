@@ -50,6 +50,6 @@ refuse "--codec=stored is taken" "$command" --backend=gpu --codec=stored -o no.f
 printf 'a\n\377\n' >bytes
 refuse "bytes are taken for text" "$command" --backend=gpu -D dict --type=text -o no.fpc bytes
 check "something is left" test ! -e no.fpc
-check "a device without memory is not said" bash -c "! FAKE_CUDA_MEMORY=1200000 '$command' --backend=gpu -D dict -o no.fpc text 2>message && grep -q memory message && test ! -e no.fpc"
+check "a device without memory is not said" bash -c "! FAKE_CUDA_MEMORY=1100000 '$command' --backend=gpu -D dict -o no.fpc text 2>message && grep -q memory message && test ! -e no.fpc"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
