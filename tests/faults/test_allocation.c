@@ -171,6 +171,16 @@ static fastpair_status task_train_auto(counting *c, fastpair_error *error) {
     return train_with(c, FASTPAIR_CODEC_AUTO, 0, error);
 }
 
+static fastpair_status task_train_first(counting *c, fastpair_error *error) {
+    fastpair_compress_options o = compress_options(c, FASTPAIR_CODEC_ONPAIR, 12);
+    fastpair_dictionary *dictionary = NULL;
+    fastpair_status status =
+        fastpair_dictionary_train_first(&words.rows, 0, &o, &dictionary, error);
+    CHECK((status == FASTPAIR_OK) == (dictionary != NULL));
+    fastpair_dictionary_close(dictionary);
+    return status;
+}
+
 static fastpair_status task_import(counting *c, fastpair_error *error) {
     fastpair_allocator hooks = counting_hooks(c);
     fastpair_dictionary *dictionary = NULL;
@@ -285,6 +295,7 @@ static const struct {
     {"train and export onpair", task_train_onpair},
     {"train and export fsst12", task_train_fsst},
     {"train and export auto", task_train_auto},
+    {"train a first dictionary", task_train_first},
     {"import", task_import},
     {"open, validate, decode", task_decode},
     {"open, validate, decode, 3 threads", task_decode_threads},

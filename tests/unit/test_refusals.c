@@ -182,6 +182,8 @@ static void null_arguments(void) {
         INVALID(fastpair_writer_finish(NULL, e));
         INVALID(fastpair_dictionary_train(NULL, NULL, &dictionary, e));
         INVALID(fastpair_dictionary_train(&s.rows, NULL, NULL, e));
+        INVALID(fastpair_dictionary_train_first(NULL, 0, NULL, &dictionary, e));
+        INVALID(fastpair_dictionary_train_first(&s.rows, 0, NULL, NULL, e));
         CHECK_EQ(fastpair_dictionary_export_size(NULL), 0);
         INVALID(fastpair_dictionary_export_into(NULL, bytes, 8, &size, e));
         INVALID(fastpair_dictionary_open(NULL, 9, NULL, &dictionary, e));
