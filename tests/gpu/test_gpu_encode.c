@@ -2,7 +2,7 @@
  * shaped columns with several codecs, with and without nulls, in one piece and in several. The file
  * must be what the CPU writes, and what was encoded must decode from device memory. With names of
  * files as arguments their lines (of *.nul: what NULs end) are the rows, instead, with dictionaries
- * of many widths. Without a GPU it is skipped; the made-up driver runs it in the emulator. */
+ * of many widths; chunks=N stands for a column of N tiny chunks. Without a GPU it is skipped; the made-up driver runs it in the emulator. */
 #include "device_rows.h"
 #include "fastpair_gpu_encode.h"
 #include "shapes.h"
@@ -275,10 +275,37 @@ static void check_file(const char *path) {
     free(bytes), free(offsets);
 }
 
+/* So many chunks of one row each, a little over 1 KiB. */
+static void check_chunks(uint64_t chunks) {
+    const uint64_t longest = 1060;
+    uint64_t *offsets = malloc((chunks + 1) * sizeof *offsets), size = 0, random = 5;
+    uint8_t *bytes = malloc(chunks * longest);
+    if (!offsets || !bytes) abort();
+    offsets[0] = 0;
+    for (uint64_t row = 0; row < chunks; row++) {
+        uint64_t word = check_random(&random) % 30, length = longest - word;
+        for (uint64_t i = 0; i < length; i++)
+            bytes[size++] = (uint8_t)("row of a chunk; "[(i + word) % 16] + (i % 97 == word));
+        offsets[row + 1] = size;
+    }
+    fastpair_rows rows = view_rows(chunks, bytes, offsets);
+    fastpair_compress_options codec = {
+        .codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .level = 1, .chunk_bytes = 1024};
+    check_codec("tiny chunks", &rows, bytes, &codec, 0);
+    free(bytes), free(offsets);
+}
+
 int main(int argc, char **argv) {
     gpu = open_or_skip(&cuda);
-    for (int i = 1; i < argc; i++) check_file(argv[i]);
-    if (argc == 1) check_shapes();
+    for (int i = 1; i < argc; i++)
+        if (!strncmp(argv[i], "chunks=", 7))
+            check_chunks(strtoull(argv[i] + 7, NULL, 0));
+        else
+            check_file(argv[i]);
+    if (argc == 1) {
+        check_shapes();
+        check_chunks(getenv("FASTPAIR_TEST_SMALL") ? 40 : 20000);
+    }
     close_both(gpu, &cuda);
     return check_done();
 }
