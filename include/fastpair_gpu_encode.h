@@ -286,7 +286,7 @@ FASTPAIR_API void fastpair_gpu_sampler_close(fastpair_gpu_sampler *sampler);
 typedef struct fastpair_gpu_sample_sizes {
     /* Set it to sizeof(fastpair_gpu_sample_sizes) before the call. */
     size_t struct_size;
-    /* Device memory while a sample is taken: what sample_bytes says and some 100 KB, up to 1 MB; with
+    /* Device memory while a sample is taken: what sample_bytes says and up to 1.1 MB; with
      * validity 8 bytes per row more. */
     uint64_t scratch_bytes;
     /* Host memory for a sample: its bytes, and 2 more for each if rows are that short. */
