@@ -8,6 +8,7 @@
 
 #include "background.h"
 #include "gpu_encode.h"
+#include "split.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -39,6 +40,9 @@ int cli_compress_wants_gpu(const cli_options *options, const cli_input *input, b
 typedef struct gpu_compression {
     const cli_options *options;
     cli_text *text;
+    fastpair_rows rows; /* of the text, not in a slot yet; none: there are no more */
+    bool splits;        /* several threads cut the text, and rows above are of no use */
+    cli_split split;
     cli_output *output;
     cli_progress *progress;
     cli_gpu_encode encode;
@@ -104,10 +108,35 @@ static fastpair_rows take_rows(fastpair_rows *rows, uint64_t bytes) {
     return taken;
 }
 
+/* Whether rows follow those in slots. */
+static int has_more(const gpu_compression *of) {
+    return of->splits ? !of->split.at_end : of->rows.rows != 0;
+}
+
+/* Rows of a window, straight to a slot. */
+static int split_into(gpu_compression *of, int number) {
+    cli_encode_slot *slot = &of->encode.slots[number];
+    cli_split *split = &of->split;
+    if (cli_split_read(split, of->piece_bytes - slot->size, PIECE_ROWS - slot->rows) != CLI_OK)
+        return CLI_FAILED;
+    if (cli_gpu_encode_reserve(&of->encode, number, split->size, split->rows, &of->error))
+        return fail(of);
+    cli_split_copy(split, (uint8_t *)slot->bytes.memory + slot->size,
+                   (uint64_t *)slot->offsets.memory + slot->rows, slot->size);
+    slot->size += split->size;
+    slot->rows += split->rows;
+    return CLI_OK;
+}
+
 /* Fills a slot until it has enough rows for a piece or the text ends. */
-static int fill(gpu_compression *of, int number, fastpair_rows *rows) {
+static int fill(gpu_compression *of, int number) {
     const cli_encode_slot *slot = &of->encode.slots[number];
-    while (rows->rows && slot->size < of->piece_bytes && slot->rows < PIECE_ROWS) {
+    fastpair_rows *rows = &of->rows;
+    while (has_more(of) && slot->size < of->piece_bytes && slot->rows < PIECE_ROWS) {
+        if (of->splits) {
+            if (split_into(of, number) != CLI_OK) return CLI_FAILED;
+            continue;
+        }
         fastpair_rows some = take_rows(rows, of->piece_bytes - slot->size);
         if (cli_gpu_encode_append(&of->encode, number, &some, &of->error)) return fail(of);
         if (!rows->rows && cli_text_next(of->text, rows) != CLI_OK) return CLI_FAILED;
@@ -116,30 +145,30 @@ static int fill(gpu_compression *of, int number, fastpair_rows *rows) {
 }
 
 /* Trains the dictionary that the CPU's writer begins with, on rows of a slot, which grow until they
- * suffice. `rows` are those after them. */
-static int train(gpu_compression *of, int slot, fastpair_rows *rows) {
+ * suffice. */
+static int train(gpu_compression *of, int slot) {
     fastpair_compress_options settings = cli_compress_options(of->options);
     const uint64_t usual = of->piece_bytes;
     int result = CLI_OK;
     while (result == CLI_OK && !of->trained) {
         fastpair_rows first = cli_gpu_encode_rows(&of->encode.slots[slot]);
-        if (fastpair_dictionary_train_first(&first, rows->rows != 0, &settings, &of->trained,
+        if (fastpair_dictionary_train_first(&first, has_more(of), &settings, &of->trained,
                                             &of->error))
             return fail(of);
         if (of->trained) break;
         of->piece_bytes *= 2;
-        result = fill(of, slot, rows);
+        result = fill(of, slot);
     }
     of->piece_bytes = usual;
     return result;
 }
 
 /* The dictionary of -D, or one that is trained on the first rows, which are in a slot. */
-static int prepare(gpu_compression *of, fastpair_gpu *gpu, int slot, fastpair_rows *rows,
+static int prepare(gpu_compression *of, fastpair_gpu *gpu, int slot,
                    const fastpair_dictionary *dictionary) {
     fastpair_compress_options settings = cli_compress_options(of->options);
     fastpair_error *error = &of->error;
-    int result = dictionary ? CLI_OK : train(of, slot, rows);
+    int result = dictionary ? CLI_OK : train(of, slot);
     if (result != CLI_OK) return result;
     settings.codec = FASTPAIR_CODEC_AUTO; /* the dictionary has its own */
     settings.code_bits = settings.max_token = 0;
@@ -152,18 +181,18 @@ static int prepare(gpu_compression *of, fastpair_gpu *gpu, int slot, fastpair_ro
 
 /* Rows of the slot that can go as a piece, if it has been filled. Windows grow until a unit is in.
  */
-static int next_piece(gpu_compression *of, int number, fastpair_rows *rows, uint64_t *piece) {
+static int next_piece(gpu_compression *of, int number, uint64_t *piece) {
     cli_gpu_encode *encode = &of->encode;
     const uint64_t usual = of->piece_bytes;
     int result = CLI_OK;
     for (*piece = 0; result == CLI_OK && !*piece;) {
         fastpair_rows all = cli_gpu_encode_rows(&encode->slots[number]);
-        int has_after = rows->rows != 0;
+        int has_after = has_more(of);
         *piece = fastpair_gpu_encoder_cut(encode->encoder, &all, encode->has_before, has_after);
         if (!has_after) break;
         if (!*piece) {
             of->piece_bytes *= 2;
-            result = fill(of, number, rows);
+            result = fill(of, number);
         }
     }
     of->piece_bytes = usual;
@@ -179,20 +208,20 @@ static int move_rest(gpu_compression *of, int from, int to, uint64_t piece) {
     return cli_gpu_encode_append(&of->encode, to, &rest, &of->error) ? fail(of) : CLI_OK;
 }
 
-static int encode_text(gpu_compression *of, fastpair_gpu *gpu, fastpair_rows rows,
+static int encode_text(gpu_compression *of, fastpair_gpu *gpu,
                        const fastpair_dictionary *dictionary) {
     cli_gpu_encode *encode = &of->encode;
-    int slot = 0, result = fill(of, slot, &rows), is_last = 0;
-    if (result == CLI_OK) result = prepare(of, gpu, slot, &rows, dictionary);
+    int slot = 0, result = fill(of, slot), is_last = 0;
+    if (result == CLI_OK) result = prepare(of, gpu, slot, dictionary);
     while (result == CLI_OK && !is_last) {
         int next = (slot + 1) % CLI_ENCODE_SLOTS;
         uint64_t piece;
-        if ((result = next_piece(of, slot, &rows, &piece)) != CLI_OK) break;
-        is_last = !rows.rows && piece == encode->slots[slot].rows;
+        if ((result = next_piece(of, slot, &piece)) != CLI_OK) break;
+        is_last = !has_more(of) && piece == encode->slots[slot].rows;
         result = move_rest(of, slot, next, piece);
         if (result == CLI_OK && cli_gpu_encode_start(encode, slot, piece, !is_last, &of->error))
             result = fail(of);
-        if (result == CLI_OK) result = fill(of, next, &rows);
+        if (result == CLI_OK) result = fill(of, next);
         if (result == CLI_OK) result = advance(of, slot);
         cli_progress_step(of->progress, of->text->input->done);
         slot = next;
@@ -205,8 +234,8 @@ static int write_footer(gpu_compression *of) {
     fastpair_gpu_encoded *encoded = of->encode.encoded;
     const uint8_t *footer;
     uint64_t size;
-    if (fastpair_gpu_encoded_set_framing(encoded, of->text->separator, of->text->final_separator,
-                                         &of->error) ||
+    bool ended = of->splits ? of->split.final_separator : of->text->final_separator;
+    if (fastpair_gpu_encoded_set_framing(encoded, of->text->separator, ended, &of->error) ||
         fastpair_gpu_encoded_finish(encoded, &footer, &size, &of->error))
         return fail(of);
     return write_bytes(of, footer, size);
@@ -235,6 +264,7 @@ static int explain(gpu_compression *of, bool *falls_back) {
 int cli_compress_gpu(const cli_gpu_job *job, fastpair_rows rows, bool *falls_back) {
     gpu_compression of = {.options = job->options,
                           .text = job->text,
+                          .rows = rows,
                           .output = job->output,
                           .progress = job->progress,
                           .piece_bytes = PIECE_BYTES,
@@ -242,14 +272,19 @@ int cli_compress_gpu(const cli_gpu_job *job, fastpair_rows rows, bool *falls_bac
     uint64_t sample = job->options->expert.sample_bytes;
     if (sample && 4 * sample < PIECE_BYTES) of.piece_bytes = 4 * sample;
     *falls_back = false;
-    int result = cli_background_open(&of.background, job->output, cli_threads(job->options, 0));
+    const cli_input *input = job->text->input;
+    const uint32_t threads = cli_threads(job->options, 0);
+    of.splits = threads > 1 && input->is_regular && !input->is_stdin;
+    cli_split_open(&of.split, job->text->input, job->text->separator, threads);
+    int result = cli_background_open(&of.background, job->output, threads);
     if (result != CLI_OK) return result;
     if (cli_gpu_encode_open(&of.encode, &of.error)) result = fail(&of);
-    if (result == CLI_OK) result = encode_text(&of, job->gpu, rows, job->dictionary);
+    if (result == CLI_OK) result = encode_text(&of, job->gpu, job->dictionary);
     if (result == CLI_OK) result = write_footer(&of);
     int number = cli_background_close(&of.background);
     if (result == CLI_OK && number) result = cli_output_fail(job->output, number);
     cli_gpu_encode_close(&of.encode);
+    cli_split_close(&of.split);
     fastpair_dictionary_close(of.trained);
     return of.failed_here ? explain(&of, falls_back) : result;
 }

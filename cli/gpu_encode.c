@@ -123,23 +123,30 @@ fastpair_rows cli_gpu_encode_rows(const cli_encode_slot *slot) {
                            .offset_bits = 64};
 }
 
-fastpair_status cli_gpu_encode_append(cli_gpu_encode *encode, int number, const fastpair_rows *rows,
-                                      fastpair_error *error) {
+fastpair_status cli_gpu_encode_reserve(cli_gpu_encode *encode, int number, uint64_t bytes,
+                                       uint64_t rows, fastpair_error *error) {
     cli_encode_slot *slot = &encode->slots[number];
-    const uint64_t *from = rows->offsets;
-    uint64_t size = from[rows->rows] - from[0], wanted = slot->size + size;
-    uint64_t offsets = 8 * (slot->rows + rows->rows + 1);
+    uint64_t wanted = slot->size + bytes, offsets = 8 * (slot->rows + rows + 1);
     fastpair_status status = FASTPAIR_OK;
     if (wanted > slot->bytes.bytes)
         status = grow_pinned(&encode->cuda, &slot->bytes, wanted + wanted / 4, slot->size, error);
     if (!status && offsets > slot->offsets.bytes)
         status = grow_pinned(&encode->cuda, &slot->offsets, offsets + offsets / 2,
                              slot->rows ? 8 * (slot->rows + 1) : 0, error);
+    return status;
+}
+
+fastpair_status cli_gpu_encode_append(cli_gpu_encode *encode, int number, const fastpair_rows *rows,
+                                      fastpair_error *error) {
+    cli_encode_slot *slot = &encode->slots[number];
+    const uint64_t *from = rows->offsets;
+    uint64_t size = from[rows->rows] - from[0];
+    fastpair_status status = cli_gpu_encode_reserve(encode, number, size, rows->rows, error);
     if (status) return status;
     if (size) memcpy((uint8_t *)slot->bytes.memory + slot->size, rows->bytes + from[0], size);
     uint64_t *to = (uint64_t *)slot->offsets.memory + slot->rows;
     for (uint64_t i = 0; i <= rows->rows; i++) to[i] = slot->size + (from[i] - from[0]);
-    slot->size = wanted;
+    slot->size += size;
     slot->rows += rows->rows;
     return FASTPAIR_OK;
 }

@@ -49,6 +49,10 @@ fastpair_status cli_gpu_encode_prepare(cli_gpu_encode *encode, fastpair_gpu *gpu
                                        const fastpair_compress_options *options,
                                        fastpair_error *error);
 
+/* Makes room in a slot for so many more bytes and rows; what it has stays. */
+fastpair_status cli_gpu_encode_reserve(cli_gpu_encode *encode, int slot, uint64_t bytes,
+                                       uint64_t rows, fastpair_error *error);
+
 /* Adds rows to a slot that is free. */
 fastpair_status cli_gpu_encode_append(cli_gpu_encode *encode, int slot, const fastpair_rows *rows,
                                       fastpair_error *error);

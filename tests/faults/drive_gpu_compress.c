@@ -19,6 +19,7 @@
 /* Small chunks and samples, so that there are several pieces, and a writer begins before the end. */
 #define OPTIONS "-f", "-T1", "--codec=onpair:9", "--chunk=2K", "--sample=2K"
 static const char *const on_gpu[] = {OPTIONS, "--backend=gpu", "-o", "out", "rows", NULL};
+static const char *const by_three[] = {OPTIONS, "-T3", "--backend=gpu", "-o", "out", "rows", NULL};
 static const char *const automatic[] = {OPTIONS, "-o", "out", "rows", NULL};
 static const char *const to_stdout[] = {OPTIONS, "-c", "rows", NULL};
 
@@ -185,6 +186,20 @@ static void system_calls(const char *path, double scale) {
             total++;
         }
     CHECK(total > (scale < 1 ? 5 : 20));
+    /* Several threads cut the text: reads fail, give half, are interrupted; and there is no thread. */
+    static const char *const reads[] = {"pread", "thread"}, *const hows[] = {"5", "half",
+                                                                             "interrupt"};
+    for (int i = 0; i < 6; i++)
+        for (long n = 0; n < 300; n += 1 + n / 2) {
+            char fault[80];
+            snprintf(fault, sizeof fault, "FASTPAIR_FAULT=%s:%ld:%s", reads[i % 2], n, hows[i / 2]);
+            const char *settings[] = {path, fault, NULL};
+            run_result r = run_once(fault, by_three, settings, i == 0 ? FAILS : COMPRESSES);
+            int fired = r.fired;
+            free(r.said.data);
+            CHECK(n || fired);
+            if (!fired) break;
+        }
     for (long n = 0; n < 3; n++) { /* killed: a temporary file may be left, and the old file is */
         char fault[80];
         snprintf(fault, sizeof fault, "FASTPAIR_FAULT=write:%ld:kill", n);

@@ -97,6 +97,13 @@ ssize_t __wrap_read(int fd, void *data, size_t size) {
     return now == FAIL ? -1 : __real_read(fd, data, now == HALF && size > 1 ? size / 2 : size);
 }
 
+ssize_t __real_pread(int fd, void *data, size_t size, off_t at);
+ssize_t __wrap_pread(int fd, void *data, size_t size, off_t at);
+ssize_t __wrap_pread(int fd, void *data, size_t size, off_t at) {
+    outcome now = decide("pread");
+    return now == FAIL ? -1 : __real_pread(fd, data, now == HALF && size > 1 ? size / 2 : size, at);
+}
+
 ssize_t __wrap_write(int fd, const void *data, size_t size);
 ssize_t __wrap_write(int fd, const void *data, size_t size) {
     outcome now = decide("write");

@@ -39,6 +39,19 @@ for name in text open_end empty; do
         check "$name $options differs" cmp cpu.fpc gpu.fpc
     done
 done
+# Several threads cut the text, in windows: rows and separators lie anywhere in them, or fill one exactly.
+head -c 32768 text >window
+{ head -c 32767 text | tr '\n' ' ' && echo; } >window_row
+head -c 80000 text | tr -d '\n' >one_row
+head -c 9000 /dev/zero | tr '\0' '\n' >newlines
+{ cat newlines one_row; printf '\n\nlast'; } >mixed
+for name in window window_row one_row newlines mixed; do
+    "$command" --backend=cpu -D dict --chunk=4K --sample=6K -f -o cpu.fpc $name
+    for threads in 1 2 7; do
+        check "$name -T$threads fails" "$command" --backend=gpu -D dict --chunk=4K --sample=6K -T$threads -f -o gpu.fpc $name
+        check "$name -T$threads differs" cmp cpu.fpc gpu.fpc
+    done
+done
 # Trained by the command itself.
 check "a dictionary is not trained" "$command" --backend=gpu --codec=onpair:12 -0 --sample=8K --chunk=4K -o nul.fpc nul
 check "it does not come back" cmp nul <("$command" -dc nul.fpc)
