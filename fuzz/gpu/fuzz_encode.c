@@ -2,7 +2,7 @@
  * is the host and whose kernels run in the emulator.
  *
  * The first bytes of the input choose the options and what is wrong with the rows; the rest is the text.
- * The dictionary is trained by a sampler, on rows in device memory. Device memory has exactly the sizes
+ * Dictionaries are also trained by a sampler, on rows in device memory. Device memory has exactly the sizes
  * that the library states. Demanded: kernels stay inside it, whatever offsets say; offsets that are
  * wrong, and memory that is too small, give the status that the header says; rows that are right give
  * the dictionary that the CPU trains, the file that the CPU writes with it, and rows that decode on the
@@ -198,16 +198,19 @@ static void run_all(const uint8_t *data, size_t size, const fastpair_allocator *
     fastpair_gpu_encode_input input = place_rows(&t.view, 0, t.view.rows, &way);
     if (wrong) spoil(&input, &from, wrong);
     int is_right = are_right(&input, &t.view);
-    fastpair_dictionary *trained = train(&input, is_right, &options), *wanted = NULL;
+    fastpair_dictionary *trained = NULL, *wanted = NULL;
+    if (wrong || other & 1) trained = train(&input, is_right, &options);
     uint64_t *own;
     fastpair_rows rows = is_right ? host_rows(&input, &t.view, &own) : t.view;
     fastpair_error error;
     DEMAND_OK(fastpair_dictionary_train(&rows, &options, &wanted, &error), &error);
-    if (is_right) demand_same(trained, wanted), free(own);
+    if (trained) demand_same(trained, wanted);
+    if (is_right) free(own);
     options.codec = FASTPAIR_CODEC_AUTO, options.code_bits = options.max_token = 0;
     options.dictionary = wanted;
-    encode_hostile(&input, is_right, &options, 97ull * less);
-    if (!wrong) {
+    if (wrong || less) {
+        encode_hostile(&input, is_right, &options, 97ull * less);
+    } else {
         way.piece_bytes = 100ull * pieces;
         encode_right(&t, &options, &way);
     }
