@@ -83,7 +83,7 @@ static int is_harmless(const char *call) {
 
 /* Calls that are made hundreds of times fail at every so many of them. */
 static long next_fault(long n, double scale) {
-    return n + (n < 2 ? 1 : scale < 1 ? 5 + n : 2 + n / 2);
+    return scale < 1 ? 3 * n + 3 : n + (n < 2 ? 1 : 2 + n / 2);
 }
 
 static void every_call(const char *path, double scale) {
