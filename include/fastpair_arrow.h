@@ -198,18 +198,22 @@ typedef struct fastpair_gpu_array {
     void *context;
     /* For the field's name and pairs; NULL: there are none. Not looked at after the call. */
     const fastpair_column *column;
+    /* 0: `output` holds the whole column. 1: it holds rows that fastpair_gpu_select_decode selected,
+     * with the addresses that its fastpair_gpu_selected had: so many rows, and bytes of all of them. */
+    int is_selection;
+    uint64_t selected_rows, selected_bytes;
 } fastpair_gpu_array;
 
-/* Wraps column number `column` of a job, all chunks of which were decoded into from->output, as an
- * array in device memory. *schema, which may be NULL, gets its type. No device memory is read, copied
- * or taken. The job may be closed afterwards. After a failure the memory is still the caller's, and
- * `release` is not called.
+/* Wraps column number `column` of a job, all chunks of which were decoded into from->output, or rows
+ * of it that were selected, as an array in device memory. *schema, which may be NULL, gets its type.
+ * No device memory is read, copied or taken. The job may be closed afterwards. After a failure the
+ * memory is still the caller's, and `release` is not called.
  *
  * Which rows are trusted. A kernel that meets bad data leaves memory as it was, offsets included, and
  * says so in the status word. So INVALID_ARGUMENT unless status_was_zero is 1, or
  * fastpair_column_validate succeeded with the column before the job was opened: the library remembers
  * that. Columns of which a device image was given (fastpair_gpu_job_options.device_images) do not
- * count as validated.
+ * count as validated. A selection always needs status_was_zero, as its memory may have been too small.
  *
  * Text. Nobody checks UTF-8 on the device. The array is utf8 if the file says text, or the caller asks
  * for FASTPAIR_ARROW_TEXT, and one of these holds: the file says text and the column was validated as
@@ -218,8 +222,9 @@ typedef struct fastpair_gpu_array {
  *
  * The width of offsets is that of the output; a layout that asks for another one, or for views, is
  * INVALID_ARGUMENT. The array's null_count is -1, which means that consumers count, if there are nulls
- * and the column was not validated. options->batch_rows is ignored. Statuses: CORRUPT,
- * BUFFER_TOO_SMALL, LIMIT. (Seven parameters: Arrow's schema and array are a pair.) */
+ * and the column was not validated, or its rows were selected. options->batch_rows is ignored.
+ * Statuses: CORRUPT, BUFFER_TOO_SMALL, LIMIT. (Seven parameters: Arrow's schema and array are a
+ * pair.) */
 FASTPAIR_API fastpair_status fastpair_gpu_export_array(const fastpair_gpu_job *job, uint64_t column,
                                                        const fastpair_gpu_array *from,
                                                        const fastpair_arrow_options *options,

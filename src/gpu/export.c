@@ -1,7 +1,8 @@
 /* export.c - decoded columns in device memory as Arrow's device arrays. In: a job, and the memory that
- * a decode of it was given. Out: structs that wrap this memory; the last owner gives it back through
- * the caller's function. Nothing on the device is touched. Refuses what a consumer could not trust:
- * memory that a bad chunk may have left unwritten, and text that nobody has looked at. */
+ * a decode of it, or of rows selected from it, was given. Out: structs that wrap this memory; the
+ * last owner gives it back through the caller's function. Nothing on the device is touched. Refuses
+ * what a consumer could not trust: memory that a bad chunk may have left unwritten, and text that
+ * nobody has looked at. */
 #include "layout.h"
 
 #include "arrow.h"
@@ -90,6 +91,7 @@ static void fill_strings(const fp_job_column *column, const fastpair_gpu_array *
                          device_block *block, struct ArrowArray *array) {
     const fastpair_gpu_output *output = from->output;
     int has_validity = column->nulls != 0;
+    int is_counted = column->is_valid && !from->is_selection;
     block->release = from->release;
     block->context = from->context;
     block->buffers[0] = has_validity ? (const void *)(uintptr_t)output->validity : NULL;
@@ -97,9 +99,9 @@ static void fill_strings(const fp_job_column *column, const fastpair_gpu_array *
     block->buffers[2] = (const void *)(uintptr_t)output->bytes;
     *array = (struct ArrowArray){.length = (int64_t)column->rows,
                                  /* What headers say of nulls need not be so. */
-                                 .null_count = !has_validity      ? 0
-                                               : column->is_valid ? (int64_t)column->nulls
-                                                                  : -1,
+                                 .null_count = !has_validity ? 0
+                                               : is_counted  ? (int64_t)column->nulls
+                                                             : -1,
                                  .n_buffers = 3,
                                  .buffers = block->buffers,
                                  .release = release_array,
@@ -148,20 +150,24 @@ fastpair_status fastpair_gpu_export_array(const fastpair_gpu_job *job, uint64_t 
     if (status) return status;
     if (column >= job->column_count) return refuse("the job has no such column", error);
     if (!from->output) return refuse("output must not be NULL", error);
-    const fp_job_column *of = &job->columns[column];
-    if (!from->status_was_zero && !of->is_valid)
+    fp_job_column of = job->columns[column];
+    if (from->is_selection) {
+        of.rows = from->selected_rows;
+        of.decoded_bytes = from->selected_bytes;
+    }
+    if (!from->status_was_zero && (!of.is_valid || from->is_selection))
         return refuse("a bad chunk leaves memory as it was: read the status word after the decode "
                       "and set status_was_zero, or validate the column before the job is opened",
                       error);
     status = fp_struct_check("output", from->output, sizeof *from->output, error);
-    if (!status) status = check_memory(of, from->output, &plan, error);
-    if (!status) status = decide_type(of, given.type, &plan, error);
+    if (!status) status = check_memory(&of, from->output, &plan, error);
+    if (!status) status = decide_type(&of, given.type, &plan, error);
     if (status) return status;
     plan.layout =
         from->output->offset_bits == 64 ? FASTPAIR_ARROW_OFFSETS64 : FASTPAIR_ARROW_OFFSETS32;
     struct ArrowSchema type = {0};
     if (schema && (status = fp_arrow_make_schema(&plan, &type, error))) return status;
-    status = make_array(&plan, of, from, array, error);
+    status = make_array(&plan, &of, from, array, error);
     if (status) {
         if (type.release) type.release(&type);
         return status;

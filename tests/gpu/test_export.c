@@ -187,6 +187,35 @@ static void structs(void) {
     CHECK_EQ(memory.live, 1); /* the GPU */
 }
 
+/* Selected rows have sizes of their own, and nobody has counted their nulls. */
+static void selections(void) {
+    setting s;
+    struct ArrowDeviceArray array;
+    open_setting(&s, SHAPE_WORDS, FASTPAIR_TYPE_TEXT, FASTPAIR_CODEC_ONPAIR, 1, 0);
+    CHECK(s.job->columns[0].rows > 5 && s.job->columns[0].decoded_bytes > 100);
+    s.from.is_selection = 1;
+    s.from.selected_rows = 5;
+    s.from.selected_bytes = s.output.bytes_capacity = 100;
+    /* That the column is good says nothing of the room that its rows were given. */
+    CHECK(format_of(&s) == NULL);
+    s.from.status_was_zero = 1;
+    CHECK(is(format_of(&s), "u"));
+    CHECK_EQ(fastpair_gpu_export_array(s.job, 0, &s.from, NULL, NULL, &array, NULL), FASTPAIR_OK);
+    CHECK_EQ(array.array.length, 5);
+    CHECK(array.array.null_count == -1);
+    array.array.release(&array.array);
+    s.from.selected_bytes = 101;
+    CHECK_EQ(fastpair_gpu_export_array(s.job, 0, &s.from, NULL, NULL, &array, NULL),
+             FASTPAIR_ERROR_BUFFER_TOO_SMALL);
+    /* Rows may repeat, so there may be more than the column has. */
+    s.from.selected_bytes = s.output.bytes_capacity = (uint64_t)INT32_MAX + 1;
+    CHECK_EQ(fastpair_gpu_export_array(s.job, 0, &s.from, NULL, NULL, &array, NULL),
+             FASTPAIR_ERROR_LIMIT);
+    s.output.offset_bits = 64;
+    CHECK(is(format_of(&s), "U"));
+    close_setting(&s);
+}
+
 static void refusals(void) {
     setting s;
     struct ArrowDeviceArray array;
@@ -249,6 +278,7 @@ int main(void) {
     gpu = open_gpu(&memory);
     types();
     structs();
+    selections();
     refusals();
     fastpair_gpu_close(gpu);
     CHECK_EQ(memory.live, 0);
