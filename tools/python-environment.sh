@@ -32,7 +32,7 @@ make_environment() {
 # install_package [BUILD]: this tree's package. The library of the build folder is taken if it has one.
 install_package() {
     local build=${1-} settings=()
-    if [ -n "$build" ] && [ -f "$build/libfastpair.a" ] && [ -x "$build/fastpair" ]; then
+    if [ -n "$build" ] && [ -f "$build/libfastpair.a" ] && [ -x "$build/fastpair" ] && [ -x "$build/fpgrep" ]; then
         settings+=(--config-settings=cmake.define.FASTPAIR_BUILD="$build")
     fi
     # The build requirements are in the environment already: no second one is made for the build.

@@ -11,8 +11,8 @@ import pytest
 import fastpair as fp
 
 
-def run(*arguments, **options):
-    return subprocess.run([sys.executable, "-m", "fastpair", *arguments], capture_output=True, **options)
+def run(*arguments, module="fastpair", **options):
+    return subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, **options)
 
 
 def test_the_command(tmp_path):
@@ -24,8 +24,22 @@ def test_the_command(tmp_path):
     assert run("--nonsense").returncode not in (0, -11)
 
 
-def test_the_script():
-    script = pathlib.Path(sys.executable).with_name("fastpair")
+def test_fpgrep(tmp_path):
+    fp.write(tmp_path / "rows.fpc", ["one", "two", "three"])
+
+    def search(*arguments):
+        done = run(*arguments, str(tmp_path / "rows.fpc"), module="fastpair.fpgrep")
+        return done.returncode, done.stdout
+
+    assert search("-n", "t") == (0, b"2:two\n3:three\n")
+    assert search("-c", "e") == (0, b"2\n")
+    assert search("absent") == (1, b"")
+    assert search("--nonsense", "t")[0] == 2
+
+
+@pytest.mark.parametrize("name", ["fastpair", "fpgrep"])
+def test_the_script(name):
+    script = pathlib.Path(sys.executable).with_name(name)
     if not script.exists():
         pytest.skip("scripts are not installed here")
     assert fp.__version__.encode() in subprocess.run([script, "--version"], capture_output=True).stdout

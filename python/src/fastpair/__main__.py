@@ -3,10 +3,15 @@ import os
 import sys
 
 
-def main():
-    command = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "fastpair")
+def run(name):
+    """Becomes one of the commands in the package's folder bin, with this process's arguments."""
+    command = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
     sys.stdout.flush()
-    os.execv(command, ["fastpair", *sys.argv[1:]])
+    os.execv(command, [name, *sys.argv[1:]])
+
+
+def main():
+    run("fastpair")
 
 
 if __name__ == "__main__":
