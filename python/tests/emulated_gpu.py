@@ -17,7 +17,7 @@ driver = ctypes.CDLL("libcuda.so.1")
 class Memory:
     """Some device memory, until it is forgotten."""
 
-    live = 0
+    live, ndim, index = 0, 1, 0
 
     def __init__(self, count, kind):
         self.dtype = np.dtype(kind)
@@ -30,6 +30,12 @@ class Memory:
     def __del__(self):
         driver.cuMemFree_v2(self.address)
         Memory.live -= 1
+
+    def __len__(self):
+        return self.count
+
+    def __dlpack_device__(self):
+        return 2, self.index
 
     def copy_in(self, array):
         if array.nbytes:
@@ -72,13 +78,26 @@ class Library:
     def address(self, memory):
         return memory.address.value
 
-    def number(self, memory):
-        return int(memory.get()[0])
+    def list(self, memory, count=None):
+        return (memory.get() if count is None else memory.get()[:count * 8].view(np.int64)).tolist()
+
+    def numbers(self, rows, count):
+        numbers = rows.get()
+        assert numbers.dtype == np.int64
+        return self.copy(np.where(numbers < 0, numbers + count, numbers).tobytes(), "int64")
+
+    def booleans(self, bitmap, rows):
+        bits = np.unpackbits(bitmap.get(), bitorder="little")
+        assert not bits[rows:].any(), "spare bits are 0"
+        return bits[:rows].astype(bool)
+
+    def count(self, booleans):
+        return int(booleans.sum())
 
     def event(self):
         return None, 0
 
-    def follow(self, other, memory):
+    def follow(self, other, *memory):
         Library.calls.append("follow")
 
     def hand_back(self, other):
@@ -141,6 +160,11 @@ def main():
     del capsules
     gc.collect()
     assert Memory.live == 0, Memory.live
+    try:
+        column[1:].upload()
+        raise AssertionError("a slice was uploaded as a whole")
+    except ValueError:
+        pass
 
     # Damage on the device is an Error.
     image = bytearray(fp.compress([f"row {i * 7919 % 10007}" for i in range(20_000)], codec="onpair16"))

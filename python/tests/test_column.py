@@ -64,7 +64,7 @@ def test_take_corners(column, rows):
     assert column[100:200].take([0, -1]).to_pylist() == [rows[100], rows[199]]
     mask = np.arange(len(rows)) % 1000 == 3
     assert column.take(mask).to_pylist() == rows[3::1000]
-    for wrong in ([len(rows)], [-len(rows) - 1], [2**63]):
+    for wrong in ([len(rows)], [-len(rows) - 1], [2**63], np.array([2**64 - 1], np.uint64)):
         with pytest.raises(IndexError):
             column.take(wrong)
     for wrong in (["a"], [1.5], np.array([1.5]), 3):

@@ -37,12 +37,13 @@ def test_no_device(column):
         _fastpair.gpu_job(-1, [column], 0, None)
 
 
-def test_a_made_up_device():
+@pytest.mark.parametrize("name", ["emulated_gpu.py", "emulated_gpu_search.py"])
+def test_a_made_up_device(name):
     build = pathlib.Path(os.environ.get("FASTPAIR_TEST_BUILD") or "nowhere")
     folder = build / "tests" / "emulated_cuda"
     if not (folder / "libcuda.so.1").exists():
         pytest.skip("the build folder has no emulated driver")
-    script = pathlib.Path(__file__).with_name("emulated_gpu.py")
+    script = pathlib.Path(__file__).with_name(name)
     environment = dict(os.environ, LD_LIBRARY_PATH=str(folder), FAKE_CUDA_MEMORY="50000000")
     done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True)
     if "built without kernels" in done.stderr:

@@ -204,7 +204,7 @@ typedef struct Options {
 int fpy_options_open(Options *options, PyObject *keywords);
 void fpy_options_close(Options *options);
 
-/* ---------------------------------------------------------------- predicate.c, search.c, gpu.c */
+/* ---------------------------------------------------------------- predicate.c, search.c, gpu*.c */
 
 /* A search of a column's range. */
 typedef struct Search {
@@ -227,10 +227,24 @@ PyObject *fpy_column_prepare(PyObject *self, PyObject *arguments);
 int fpy_add_search(PyObject *module);
 PyObject *fpy_list_bits(PyObject *module, PyObject *arguments);
 
+/* gpu.c: a job that must stay open until it is released, which also drops a reference; NULL with an
+ * exception. And a call that uses it while other threads may run: 0, or -1 with an exception. */
+fastpair_gpu_job *fpy_job_retain(PyObject *job);
+void fpy_job_release(PyObject *job);
+int fpy_job_enter(PyObject *job);
+void fpy_job_leave(PyObject *job);
+/* Reads a tuple (bytes, capacity, offsets, offset_bits, validity, status) of device addresses. 0, or -1
+ * with an exception. */
+int fpy_output(PyObject *item, fastpair_gpu_output *output);
+
 /* device_array.c: capsules of a schema and a device array of a job's only column. `from` says where its
  * rows are; `owner` owns that memory and the event, and is kept until the array is released. */
 PyObject *fpy_device_array(const fastpair_gpu_job *job, fastpair_gpu_array *from, PyObject *owner);
 
+/* device_booleans(device, (bitmap, validity, rows), event, owner): the same of booleans. */
+PyObject *fpy_device_booleans(PyObject *module, PyObject *arguments);
+
 int fpy_add_gpu(PyObject *module);
+int fpy_add_gpu_search(PyObject *module);
 
 #endif

@@ -14,6 +14,8 @@ typedef struct JobObject {
     uint64_t count;
     /* 1 while a call has given the interpreter away: a job is for one thread at a time. */
     int busy;
+    /* What others hold of it. */
+    uint64_t users;
 } JobObject;
 
 static PyObject *job_type;
@@ -129,11 +131,42 @@ static int enter(JobObject *self) {
     return -1;
 }
 
+fastpair_gpu_job *fpy_job_retain(PyObject *object) {
+    if (!PyObject_TypeCheck(object, (PyTypeObject *)job_type)) {
+        PyErr_SetString(PyExc_TypeError, "this is no job");
+        return NULL;
+    }
+    JobObject *self = (JobObject *)object;
+    if (!self->job) {
+        PyErr_SetString(PyExc_RuntimeError, "this job is closed");
+        return NULL;
+    }
+    self->users++;
+    Py_INCREF(object);
+    return self->job;
+}
+
+void fpy_job_release(PyObject *object) {
+    if (!object) return;
+    ((JobObject *)object)->users--;
+    Py_DECREF(object);
+}
+
+int fpy_job_enter(PyObject *object) {
+    JobObject *self = (JobObject *)object;
+    if (enter(self) != 0) return -1;
+    self->busy = 1;
+    return 0;
+}
+
+void fpy_job_leave(PyObject *object) { ((JobObject *)object)->busy = 0; }
+
 static PyObject *job_close(PyObject *object, PyObject *none) {
     (void)none;
     JobObject *self = (JobObject *)object;
-    if (self->busy) {
-        PyErr_SetString(PyExc_RuntimeError, "another thread is using this job");
+    if (self->busy || self->users) {
+        PyErr_SetString(PyExc_RuntimeError, self->busy ? "another thread is using this job"
+                                                       : "rows of this job are in use");
         return NULL;
     }
     drop(self);
@@ -185,7 +218,7 @@ static PyObject *job_upload(PyObject *object, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-static int read_output(PyObject *item, fastpair_gpu_output *output) {
+int fpy_output(PyObject *item, fastpair_gpu_output *output) {
     unsigned long long bytes, capacity, offsets, validity, status;
     unsigned bits;
     if (!PyArg_ParseTuple(item, "KKKIKK", &bytes, &capacity, &offsets, &bits, &validity, &status)) {
@@ -217,7 +250,7 @@ static PyObject *job_decode(PyObject *object, PyObject *arguments) {
     fastpair_gpu_output *outputs = calloc(self->count + 1, sizeof *outputs);
     if (!outputs) return PyErr_NoMemory();
     for (uint64_t i = 0; i < self->count; i++) {
-        if (read_output(PyList_GetItem(list, (Py_ssize_t)i), &outputs[i]) != 0) {
+        if (fpy_output(PyList_GetItem(list, (Py_ssize_t)i), &outputs[i]) != 0) {
             free(outputs);
             return NULL;
         }
@@ -235,17 +268,18 @@ static PyObject *job_decode(PyObject *object, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* export(output, event, owner): Arrow capsules of what a decode into `output` left; all of it has been
- * waited for and found good. */
+/* export(output, event, owner, selected): Arrow capsules of what a decode into `output` left; all of it
+ * has been waited for and found good. `selected` is None, or (rows, bytes) of a selection. */
 static PyObject *job_export(PyObject *object, PyObject *arguments) {
     JobObject *self = (JobObject *)object;
-    PyObject *item, *owner;
-    unsigned long long event;
+    PyObject *item, *owner, *selected;
+    unsigned long long event, rows = 0, bytes = 0;
     fastpair_gpu_output output;
-    if (!PyArg_ParseTuple(arguments, "O!KO", &PyTuple_Type, &item, &event, &owner) ||
-        read_output(item, &output) != 0 || enter(self) != 0) {
+    if (!PyArg_ParseTuple(arguments, "O!KOO", &PyTuple_Type, &item, &event, &owner, &selected) ||
+        fpy_output(item, &output) != 0 || enter(self) != 0) {
         return NULL;
     }
+    if (!Py_IsNone(selected) && !PyArg_ParseTuple(selected, "KK", &rows, &bytes)) return NULL;
     if (self->count != 1) {
         PyErr_SetString(PyExc_ValueError, "only jobs of one column are exported");
         return NULL;
@@ -254,7 +288,10 @@ static PyObject *job_export(PyObject *object, PyObject *arguments) {
                                .output = &output,
                                .event = (void *)(uintptr_t)event,
                                .status_was_zero = 1,
-                               .column = self->columns[0]};
+                               .column = self->columns[0],
+                               .is_selection = !Py_IsNone(selected),
+                               .selected_rows = rows,
+                               .selected_bytes = bytes};
     return fpy_device_array(self->job, &from, owner);
 }
 

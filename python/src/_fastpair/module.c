@@ -16,6 +16,7 @@ static PyMethodDef functions[] = {{"version", version, METH_NOARGS, NULL},
                                   {"table_stream", fpy_table_stream, METH_VARARGS, NULL},
                                   {"convert", fpy_convert, METH_VARARGS, NULL},
                                   {"batch_stream", fpy_batch_stream, METH_VARARGS, NULL},
+                                  {"device_booleans", fpy_device_booleans, METH_VARARGS, NULL},
                                   {"list_bits", fpy_list_bits, METH_VARARGS, NULL},
                                   {"exchange", fpy_exchange, METH_VARARGS, NULL},
                                   {"table_schema", fpy_table_schema, METH_VARARGS, NULL},
@@ -29,7 +30,7 @@ PyMODINIT_FUNC PyInit__fastpair(void) {
     if (!module) return NULL;
     if (fpy_add_errors(module) != 0 || fpy_add_column(module) != 0 || fpy_add_array(module) != 0 ||
         fpy_add_stream(module) != 0 || fpy_add_writer(module) != 0 || fpy_add_search(module) != 0 ||
-        fpy_add_gpu(module) != 0) {
+        fpy_add_gpu(module) != 0 || fpy_add_gpu_search(module) != 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -16,6 +16,8 @@ from ._compare import Comparison, compare
 from ._dataset import Dataset, open_table
 from ._fastpair import Error
 from ._fastpair import version as _version
+from ._gpu import GpuColumn
+from ._gpu_array import GpuArray, GpuMask
 from ._parts import Part
 from ._polars import scan
 from ._search import Predicate, where
@@ -26,6 +28,7 @@ from ._write import compress, convert, write
 
 __version__ = _version()
 __all__ = [
-    "Array", "Chunk", "Column", "Comparison", "Dataset", "Error", "Part", "Predicate", "Table", "Unit", "compare",
-    "compress", "convert", "open", "open_table", "scan", "table", "where", "write", "write_part", "write_table",
+    "Array", "Chunk", "Column", "Comparison", "Dataset", "Error", "GpuArray", "GpuColumn", "GpuMask", "Part",
+    "Predicate", "Table", "Unit", "compare", "compress", "convert", "open", "open_table", "scan", "table", "where",
+    "write", "write_part", "write_table",
 ]

@@ -170,7 +170,7 @@ class Column(_fastpair.Column):
         return result.bytes, result.offsets
 
     def upload(self, device=None, *, stream=None, library=None):
-        """Copies the compressed column to a GPU, to be decoded there any number of times: a GpuColumn."""
+        """Copies the compressed column to a GPU, to be decoded, searched and selected from there: a GpuColumn."""
         from . import _gpu
 
         return _gpu.GpuColumn(self, device, stream, library)
@@ -223,6 +223,8 @@ def _numbers(rows, count):
             listed = listed.astype(numpy.int64)
         if listed.dtype.kind not in "iu":
             raise TypeError("rows are listed by integers")
+        if listed.dtype == numpy.uint64 and listed.max() > numpy.iinfo(numpy.int64).max:
+            raise IndexError("no such row")
         return numpy.ascontiguousarray(listed, numpy.int64)
     try:
         return array.array("q", rows)

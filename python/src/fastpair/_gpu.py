@@ -1,240 +1,226 @@
-"""Decoding on a GPU, into memory that PyTorch or CuPy owns: their allocators give it and get it back,
-and work is queued on their current stream. Neither is needed by the rest of the package."""
-import sys
+"""Columns on a GPU: decoded, searched and selected from there, into memory that PyTorch or CuPy owns."""
+import contextlib
+import threading
 
 from . import _fastpair
-from ._fastpair import Error
+from ._column import _numbers
+from ._gpu_array import GpuArray, GpuMask, check_status, fault
+from ._gpu_libraries import LIBRARIES as _LIBRARIES  # noqa: F401  tests put one of their own in
+from ._gpu_libraries import choose
+from ._search import predicate
 
 _OFFSETS, _VALIDITY = 1, 2
-_FAULTS = {1: "a code is not in the dictionary", 2: "the sidecar is wrong", 4: "row lengths do not add up"}
+_MOST_BYTES = 2**31 - 1
+# What DLPack calls them.
+_ON_HOST, _ON_GPU = (1, 3), (2, 13)
 
 
-class _Torch:
-    """Memory and streams of PyTorch."""
-
-    def __init__(self, device, stream):
-        import torch
-
-        self.torch = torch
-        if isinstance(device, int):
-            device = torch.device("cuda", device)
-        device = torch.device(device or "cuda")
-        if device.type != "cuda":
-            raise ValueError(f"this is for CUDA devices, not {device}")
-        if not torch.cuda.is_available():
-            raise Error("PyTorch finds no CUDA device")
-        self.index = torch.cuda.current_device() if device.index is None else device.index
-        self.device = torch.device("cuda", self.index)
-        if isinstance(stream, int):
-            stream = torch.cuda.ExternalStream(stream, device=self.device)
-        self.stream = stream or torch.cuda.current_stream(self.device)
-        self.address_of_stream = self.stream.cuda_stream
-
-    def empty(self, count, kind, zero=False):
-        # Within the stream, so that the allocator knows where the memory is used.
-        with self.torch.cuda.stream(self.stream):
-            make = self.torch.zeros if zero else self.torch.empty
-            return make(count, dtype=getattr(self.torch, kind), device=self.device)
-
-    def copy(self, data, kind):
-        tensor = self.torch.frombuffer(bytearray(data), dtype=getattr(self.torch, kind)) if data else None
-        if tensor is None:
-            return self.empty(0, kind)
-        with self.torch.cuda.stream(self.stream):
-            return tensor.to(self.device)
-
-    def address(self, tensor):
-        return tensor.data_ptr()
-
-    def number(self, tensor):
-        with self.torch.cuda.stream(self.stream):
-            return int(tensor.item())
-
-    def event(self):
-        """An event after all that is queued now, and its address."""
-        event = self.torch.cuda.Event()
-        event.record(self.stream)
-        return event, event.cuda_event
-
-    def follow(self, other, memory):
-        """What is queued from now on comes after what `other` has queued, and reads memory of its."""
-        self.stream.wait_stream(other.stream)
-        memory.record_stream(self.stream)
-
-    def hand_back(self, other):
-        """Called after what reads that memory is queued. The allocator knows of the stream already."""
-
-
-class _Cupy:
-    """Memory and streams of CuPy."""
-
-    def __init__(self, device, stream):
-        import cupy
-
-        self.cupy = cupy
-        if isinstance(device, str):
-            device = int(device.partition(":")[2]) if ":" in device else None
-        self.index = cupy.cuda.Device().id if device is None else int(device)
-        self.device = cupy.cuda.Device(self.index)
-        if isinstance(stream, int):
-            stream = cupy.cuda.ExternalStream(stream, self.index)
-        with self.device:
-            self.stream = stream or cupy.cuda.get_current_stream()
-        self.address_of_stream = self.stream.ptr
-
-    def empty(self, count, kind, zero=False):
-        with self.device, self.stream:
-            return (self.cupy.zeros if zero else self.cupy.empty)(count, dtype=kind)
-
-    def copy(self, data, kind):
-        import numpy
-
-        with self.device, self.stream:
-            return self.cupy.asarray(numpy.frombuffer(data, kind))
-
-    def address(self, array):
-        return array.data.ptr
-
-    def number(self, array):
-        with self.device, self.stream:
-            return int(array.item())
-
-    def event(self):
-        with self.device:
-            event = self.cupy.cuda.Event(disable_timing=True)
-            event.record(self.stream)
-        return event, event.ptr
-
-    def follow(self, other, memory):
-        self.stream.wait_event(other.event()[0])
-
-    def hand_back(self, other):
-        # Memory that is freed is used again by whatever its own stream queues next, which must therefore
-        # come after what this stream still reads.
-        other.stream.wait_event(self.event()[0])
-
-
-_LIBRARIES = {"torch": _Torch, "cupy": _Cupy}
-
-
-def _library(name, device, stream):
-    if name is not None:
-        if name not in _LIBRARIES:
-            raise ValueError(f"library is torch or cupy, not {name!r}")
-        return _LIBRARIES[name](device, stream)
-    # One that the program uses already, else one that is installed.
-    for name in [n for n in _LIBRARIES if n in sys.modules] + list(_LIBRARIES):
-        try:
-            return _LIBRARIES[name](device, stream)
-        except ImportError:
-            continue
-    raise ImportError("decoding on a GPU needs PyTorch or CuPy, which own the memory")
-
-
-class GpuArray:
-    """Decoded rows in GPU memory.
-
-    bytes      of all rows, back to back (uint8)
-    offsets    one more than there are rows, int32 or int64: row i is bytes[offsets[i]:offsets[i + 1]]
-    validity   a bit per row as in Arrow, 1 where the row is not null (uint8); None: no row is null
-
-    These are tensors of PyTorch or arrays of CuPy and speak DLPack; the memory is theirs. The GpuArray
-    itself speaks the Arrow C Device interface. Work may still be queued: see check().
-    """
-
-    def __init__(self, library, bytes, offsets, validity, rows, nulls):
-        self.bytes, self.offsets, self.validity = bytes, offsets, validity
-        self.null_count, self.device = nulls, library.index
-        self._library, self._rows = library, rows
-        # What exported arrays keep alive, whatever becomes of the attributes.
-        self._owners = bytes, offsets, validity
-        # Of a queued decode: its status word and what it reads. Of any decode: the job and the output.
-        self._pending = self._job = self._output = None
-
-    def __len__(self):
-        return self._rows
-
-    def check(self):
-        """Waits for the GPU; raises Error if the file is corrupt. Returns self."""
-        status = self._pending and self._library.number(self._pending[0])
-        if status:
-            error = Error("corrupt data on the GPU: " + ", ".join(t for b, t in _FAULTS.items() if status & b))
-            error.status, error.message = "CORRUPT", str(error)
-            raise error
-        self._pending = None
-        return self
-
-    def __arrow_c_device_array__(self, requested_schema=None, **kwargs):
-        """Capsules of an ArrowSchema and an ArrowDeviceArray, whose event consumers wait for.
-
-        Text is Arrow's utf8 if all tokens are ASCII or the column was validated before, else binary:
-        nobody looks at the rows on the GPU.
-        """
-        unknown = [key for key, value in kwargs.items() if value is not None]
-        if unknown or not self._job:
-            raise NotImplementedError(f"unknown arguments: {', '.join(unknown)}" if unknown else
-                                      "slices are decoded by the CPU: give the whole column, or the slice itself")
-        self.check()
-        event, address = self._library.event()
-        return self._job.export(self._output, address, (*self._owners, event))
-
-    def __repr__(self):
-        return f"<fastpair.GpuArray of {self._rows:,} rows on device {self.device}>"
+def _offset_bits(wanted, nbytes):
+    if wanted not in (None, 32, 64):
+        raise ValueError("offset_bits is 32 or 64")
+    if wanted == 32 and nbytes > _MOST_BYTES:
+        raise fault("LIMIT", f"the rows have {nbytes} bytes, too many for 32-bit offsets")
+    return wanted or (32 if nbytes <= _MOST_BYTES else 64)
 
 
 class GpuColumn:
-    """A compressed column in GPU memory, made by Column.upload(); decode() may be called again and again."""
+    """A compressed column in GPU memory, made by Column.upload(), to be decoded and searched there at will.
+
+    Work is queued on `stream`, or on the library's current stream, after all that was queued for this column
+    before. Threads may share a GpuColumn. `info` is a dict of figures.
+    """
+
+    __slots__ = ("info", "_library", "_column", "_job", "_memory", "_rows", "_row_memory", "_lock")
 
     def __init__(self, column, device=None, stream=None, library=None):
-        self._library = _library(library, device, stream)
-        self._column = column
-        outputs = _OFFSETS | (_VALIDITY if column._totals()["nulls"] else 0)
+        totals = column._totals()
+        if len(column) != totals["rows"]:
+            raise ValueError("only whole columns are uploaded; take(range(...)) decodes a part there")
+        self._library = choose(library, device, stream)
+        # A reference of its own, so that the caller may close the column.
+        self._column = column[:]
+        self._lock = threading.RLock()
+        outputs = _OFFSETS | (_VALIDITY if totals["nulls"] else 0)
         self._job = _fastpair.gpu_job(self._library.index, [column], outputs, None)
         self.info = self._job.info()
-        # One byte at least: what is empty has no address.
-        size = max(self.info["device_bytes"], 1)
-        self._memory = self._library.empty(size, "uint8")
-        self._job.upload(self._library.address(self._memory), size, self._library.address_of_stream)
+        self._memory = self._room(self._library, self.info["device_bytes"])
+        self._job.upload(*self._block(self._memory, self.info["device_bytes"]), self._library.address_of_stream)
+        self._rows, self._row_memory = None, ()
 
-    def decode(self, *, stream=None, offset_bits=None):
-        """Queues a decode on a stream (None: the one of the upload), and returns the GpuArray to be."""
-        library = self._library
-        if stream is not None:
-            library = type(library)(library.index, stream)
-            library.follow(self._library, self._memory)
-        sizes = self._job.column(0)
-        rows, nbytes = sizes["rows"], sizes["decoded_bytes"]
-        bits = offset_bits or (32 if nbytes <= 2**31 - 1 else 64)
+    def __len__(self):
+        return len(self._column)
+
+    def __repr__(self):
+        return f"<fastpair.GpuColumn of {len(self):,} rows on device {self._library.index}>"
+
+    # ------------------------------------------------------------ memory and streams
+
+    @staticmethod
+    def _room(library, size):
+        # One byte at least: what is empty has no address.
+        return library.empty(max(size, 1), "uint8")
+
+    def _block(self, memory, size):
+        return self._library.address(memory), size
+
+    @contextlib.contextmanager
+    def _queue(self, stream, *others):
+        """The library on a stream, after what this column's has queued, and that of others: (library, memory)."""
+        library = type(self._library)(self._library.index, stream)
+        memory = (self._memory, *self._row_memory)
+        waited = []
+        for owner, held in ((self._library, memory), *others):
+            if owner.address_of_stream != library.address_of_stream:
+                library.follow(owner, *held)
+                waited.append(owner)
+        try:
+            yield library
+        finally:
+            for owner in waited:
+                library.hand_back(owner)
+
+    def _output(self, library, rows, nbytes, nulls, offset_bits):
+        """Memory for so many rows, in a GpuArray to be."""
+        bits = _offset_bits(offset_bits, nbytes)
         data = library.empty(nbytes, "uint8")
         offsets = library.empty(rows + 1, f"int{bits}")
-        validity = library.empty(sizes["validity_bytes"], "uint8") if sizes["nulls"] else None
+        has_nulls = nulls is None or nulls > 0
+        validity = library.empty(max(4, (rows + 31) // 32 * 4), "uint8") if has_nulls else None
         status = library.empty(1, "int32", zero=True)
         address = library.address
-        result = GpuArray(library, data, offsets, validity, rows, sizes["nulls"])
+        result = GpuArray(library, data, offsets, validity, rows, nulls)
         result._job = self._job
         result._output = (address(data), nbytes, address(offsets), bits,
                           address(validity) if validity is not None else 0, address(status))
-        self._job.decode([result._output], library.address_of_stream)
-        if library is not self._library:
-            library.hand_back(self._library)
         # What the queued work still reads lives as long as nobody has waited for it.
         result._pending = status, self
         return result
+
+    # ------------------------------------------------------------ all rows
+
+    def decode(self, *, stream=None, offset_bits=None):
+        """Queues a decode of all rows, and returns the GpuArray to be."""
+        with self._lock, self._queue(stream) as library:
+            sizes = self._job.column(0)
+            result = self._output(library, sizes["rows"], sizes["decoded_bytes"], sizes["nulls"], offset_bits)
+            self._job.decode([result._output], library.address_of_stream)
+            return result
+
+    # ------------------------------------------------------------ search
+
+    def _prepare(self):
+        """Derives once what searches and selections need: where rows begin among codes."""
+        if self._rows:
+            return
+        library = self._library
+        rows = _fastpair.gpu_rows(self._job)
+        sizes = rows.info()
+        kept, scratch, tokens = [self._room(library, size) for size in sizes]
+        status = library.empty(1, "int32", zero=True)
+        rows.prepare(*map(self._block, (kept, scratch, tokens), sizes), library.address(status),
+                     library.address_of_stream)
+        check_status(library.list(status)[0])
+        self._rows, self._row_memory = rows, (kept, tokens)
+
+    def _search(self, library, tree):
+        search = self._rows.search(self._column, tree)
+        *sizes, bitmap_bytes = search.info()
+        blocks = [self._room(library, size) for size in sizes]
+        bitmap = library.empty(max(4, bitmap_bytes), "uint8", zero=bitmap_bytes == 0)
+        validity = library.empty(max(4, bitmap_bytes), "uint8") if self._has_nulls() else None
+        counts = library.empty(2, "int64", zero=True)
+        addresses = [0 if memory is None else library.address(memory) for memory in (bitmap, validity, counts)]
+        search.run(*map(self._block, blocks, sizes), tuple(addresses), library.address_of_stream)
+        # The tables are copied from host memory that the search owns.
+        return GpuMask(library, bitmap, validity, (counts, search), len(self))
+
+    def _has_nulls(self):
+        return self._job.column(0)["nulls"] > 0
+
+    def match(self, where=None, *, stream=None, **tests):
+        """Queues a search and returns which rows pass the test: a GpuMask to be. Tests are those of Column.match()."""
+        tree = predicate(where, tests)
+        with self._lock:
+            self._prepare()
+            with self._queue(stream) as library:
+                return self._search(library, tree)
+
+    def count(self, where=None, *, stream=None, **tests):
+        """How many rows pass a test. Tests are those of Column.match()."""
+        return self.match(where, stream=stream, **tests).true_count
+
+    # ------------------------------------------------------------ selection
+
+    def filter(self, where=None, *, stream=None, offset_bits=None, **tests):
+        """The rows that pass a test: a GpuArray. Nothing else is decoded.
+
+        Tests are those of Column.match(). A GpuMask will do, too, of this column or of another with as many rows.
+        """
+        if isinstance(where, GpuMask):
+            if tests:
+                raise TypeError("give a mask or tests, not both")
+            if len(where) != len(self) or where.device != self._library.index:
+                raise ValueError(f"a mask of {len(where)} rows on device {where.device} for a column of {len(self)} "
+                                 f"on device {self._library.index}")
+            if not isinstance(where._library, type(self._library)):
+                raise TypeError("the mask and the column are of different libraries")
+        tree = None if isinstance(where, GpuMask) else predicate(where, tests)
+        with self._lock:
+            self._prepare()
+            others = [] if tree else [(where._library, where._owners[:1])]
+            with self._queue(stream, *others) as library:
+                mask = self._search(library, tree) if tree else where
+                return self._select(library, (library.address(mask._owners[0]), 0, 0), offset_bits)
+
+    def take(self, rows, *, stream=None, offset_bits=None):
+        """Rows by number, in the order given: a GpuArray. Nothing else is decoded.
+
+        `rows` is what Column.take() takes, or a tensor or array of integers or bool on this GPU, of any library that
+        speaks DLPack; it must be ready on the stream. Numbers below 0 count from the end.
+        """
+        with self._lock:
+            self._prepare()
+            with self._queue(stream) as library:
+                numbers = library.numbers(self._on_device(library, rows), len(self))
+                # What is empty has no address.
+                memory = numbers if len(numbers) else library.empty(1, "int64", zero=True)
+                return self._select(library, (0, library.address(memory), len(numbers)), offset_bits)
+
+    def _on_device(self, library, rows):
+        where = getattr(rows, "__dlpack_device__", None)
+        kind, index = where() if where else (_ON_HOST[0], 0)
+        if not where and hasattr(rows, "__cuda_array_interface__"):
+            return rows
+        if kind in _ON_HOST:
+            return library.copy(_numbers(rows, len(self)).tobytes(), "int64")
+        if kind not in _ON_GPU or index != library.index:
+            raise ValueError(f"the rows are listed on another device than {library.index}")
+        return rows
+
+    def _select(self, library, selection, offset_bits):
+        """Two launches: what the rows take, for which we wait, then the rows."""
+        size = self._rows.scratch(selection)
+        scratch = self._room(library, max(size, 16))
+        block, stream = self._block(scratch, size), library.address_of_stream
+        self._rows.sizes(selection, block, stream)
+        rows, nbytes = library.list(scratch, 2)
+        result = self._output(library, rows, nbytes, None if self._has_nulls() else 0, offset_bits)
+        result._selected = rows, nbytes
+        self._rows.decode(selection, block, result._output, rows, stream)
+        return result.check()
 
 
 def _decode_part(column, library, offset_bits):
     """A slice: decoded by the CPU, then copied. A GPU decodes whole chunks."""
     array = column._decode(2)
-    bits = offset_bits or (32 if array.format == "z" else 64)
+    has = 32 if array.format == "z" else 64
+    bits = offset_bits or has
     data, offsets, validity = array._buffer(2) or b"", array._buffer(1), array._buffer(0)
-    if bits != (32 if array.format == "z" else 64):
+    if bits != has:
         import numpy
 
-        wide = numpy.frombuffer(offsets, f"int{96 - bits}")
-        if bits == 32 and wide[-1] > 2**31 - 1:
-            error = Error(f"the rows have {wide[-1]} bytes, too many for 32-bit offsets")
-            error.status, error.message = "LIMIT", str(error)
-            raise error
+        wide = numpy.frombuffer(offsets, f"int{has}")
+        _offset_bits(bits, int(wide[-1]))
         offsets = wide.astype(f"int{bits}").tobytes()
     return GpuArray(library, library.copy(data, "uint8"), library.copy(offsets, f"int{bits}"),
                     library.copy(validity, "uint8") if array.null_count else None, len(array), array.null_count)
@@ -245,8 +231,8 @@ def decode(column, device, stream, library, offset_bits):
     if offset_bits not in (None, 32, 64):
         raise ValueError("offset_bits is 32 or 64")
     if len(column) != column._totals()["rows"] or not len(column):
-        return _decode_part(column, _library(library, device, stream), offset_bits)
-    return GpuColumn(column, device, stream, library).decode(offset_bits=offset_bits).check()
+        return _decode_part(column, choose(library, device, stream), offset_bits)
+    return GpuColumn(column, device, stream, library).decode(stream=stream, offset_bits=offset_bits).check()
 
 
 class _Host:
