@@ -294,21 +294,21 @@ def speed(path):
                 print("  C:", {k: v for k, v in figures.items() if not isinstance(v, (list, dict))})
 
 
-PARTS = [fastpair_first, torch_first, cupy_first, streams, exchange, memory, arrow_device, corners, speed]
-
-
-def main():
-    if sys.argv[1] in {part.__name__ for part in PARTS}:
-        return globals()[sys.argv[1]](sys.argv[2])
+def main(*parts):
+    """Runs each part in a process of its own."""
+    for part in parts:
+        if sys.argv[1] == part.__name__:
+            return part(sys.argv[2])
     failed = 0
-    for part in PARTS:
-        done = subprocess.run([sys.executable, __file__, part.__name__, *sys.argv[1:]], capture_output=True, text=True)
+    for part in parts:
+        done = subprocess.run([sys.executable, sys.argv[0], part.__name__, *sys.argv[1:]], capture_output=True,
+                              text=True)
         failed += done.returncode != 0
         print(f"{part.__name__}: {'good' if done.returncode == 0 else 'FAILED'}")
         print(done.stdout + (done.stderr[-3000:] if done.returncode else ""), end="", flush=True)
-    print(f"{len(PARTS) - failed} passed, {failed} failed")
+    print(f"{len(parts) - failed} passed, {failed} failed")
     return failed != 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(fastpair_first, torch_first, cupy_first, streams, exchange, memory, arrow_device, corners, speed))
