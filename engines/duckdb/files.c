@@ -80,7 +80,8 @@ int fpd_names_expand(fpd_names *names, const char *path, bool may_list, fpd_faul
         const char *home = path[1] == '/' ? getenv("HOME") : NULL;
         fpd_names whole = {0};
         int status = fpd_names_add(&whole, home ? home : ".", path + (home ? 2 : 0), fault);
-        if (status == 0) status = fpd_names_expand(names, whole.name[0], may_list, fault);
+        if (status == 0 && whole.count)
+            status = fpd_names_expand(names, whole.name[0], may_list, fault);
         fpd_names_close(&whole);
         return status;
     }

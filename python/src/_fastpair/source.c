@@ -208,5 +208,6 @@ int fpy_source_guard(struct ArrowArrayStream *stream) {
     *inner = *stream;
     *stream =
         (struct ArrowArrayStream){get_schema, get_next, get_last_error, release_stream, inner};
+    /* cppcheck-suppress memleak ; the stream owns it */
     return 0;
 }

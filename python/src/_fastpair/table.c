@@ -58,7 +58,7 @@ static void release_array(struct ArrowArray *array) {
 static int open_schema(struct ArrowSchema *schema, int64_t count) {
     size_t n = (size_t)count;
     *schema = (struct ArrowSchema){.format = "+s", .name = "", .release = release_schema};
-    struct ArrowSchema *children = calloc(n, sizeof *children + sizeof children);
+    struct ArrowSchema *children = calloc(n ? n : 1, sizeof *children + sizeof children);
     if (!children) return -1;
     schema->private_data = children;
     schema->children = (struct ArrowSchema **)(children + n);

@@ -43,7 +43,7 @@ static void piece_close(Piece *piece) {
 }
 
 static int piece_add(Piece *piece, const void *bytes, size_t size, int is_valid) {
-    if (size > piece->capacity - piece->size) {
+    if (!piece->bytes || size > piece->capacity - piece->size) {
         size_t capacity = piece->size + size;
         if (capacity < PIECE_BYTES + PIECE_BYTES / 4) capacity = PIECE_BYTES + PIECE_BYTES / 4;
         uint8_t *larger = realloc(piece->bytes, capacity);
@@ -94,7 +94,7 @@ static int add_item(Piece *piece, PyObject *item) {
         PyObject *kind = missing == 0 ? PyType_GetQualName(Py_TYPE(item)) : NULL;
         if (kind) {
             PyErr_Format(PyExc_TypeError, "row %llu is of type %S; rows are str, bytes or None",
-                         (unsigned long long)(piece->before + piece->rows), kind);
+                         (unsigned long long)piece->before + piece->rows, kind);
         }
         Py_XDECREF(kind);
         return -1;
