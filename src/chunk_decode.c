@@ -48,6 +48,9 @@ static sidecar sidecar_of(const fp_chunk_view *view) {
                      view->chunk->group_batches, view->chunk->decoded_bytes};
 }
 
+/* Of a search for a batch, from where it is guessed to be. */
+#define FIRST_STEP 4u
+
 static uint64_t batch_start(const sidecar *s, uint64_t batch) {
     return batch == s->batches ? s->end
                                : fp_sidecar_position(s->section, s->batches, s->group, batch);
@@ -55,9 +58,22 @@ static uint64_t batch_start(const sidecar *s, uint64_t batch) {
 
 /* The last batch that begins at or before `position`, or batch 0. Whatever the section holds, the
  * result k has start(k) <= position unless k is 0, and start(k + 1) > position unless k is the last
- * batch: the search has looked at both. */
+ * batch: the search has looked at both. It begins where the batch would be if all had one size, and
+ * goes in steps that double: most batches are found a few entries away. */
 static uint64_t find_batch(const sidecar *s, uint64_t position) {
-    uint64_t low = 0, high = s->batches;
+    uint64_t low = 0, high = s->batches, step = FIRST_STEP;
+    uint64_t guess = position < s->end
+                         ? (uint64_t)((double)position / (double)s->end * (double)s->batches)
+                         : high;
+    if (guess < high && batch_start(s, guess) <= position) {
+        for (low = guess; high - low > step && batch_start(s, low + step) <= position; step *= 2)
+            low += step;
+        if (high - low > step) high = low + step;
+    } else if (guess < high) {
+        for (high = guess; high - low > step && batch_start(s, high - step) > position; step *= 2)
+            high -= step;
+        if (high - low > step) low = high - step;
+    }
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
         if (batch_start(s, middle) <= position)
