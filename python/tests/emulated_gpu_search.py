@@ -9,6 +9,7 @@ import pytest
 from emulated_gpu import Library, Memory, driver, read, use_device
 
 import fastpair as fp
+from fastpair import _gpu
 
 TESTS = [
     dict(contains="row"), dict(contains="7 of"), dict(contains="absent"), dict(contains=""), dict(prefix="row 1"),
@@ -112,6 +113,23 @@ def check_refusals(column, prepared):
             getattr(prepared._rows, name)(())
 
 
+def check_kept(column, prepared):
+    """Compiled tests are kept, but not many of them, and not large ones."""
+    wanted = column.count(contains="row")
+    assert prepared.count(contains="row") == wanted
+    tree = fp.where(contains="row")._tree
+    search = prepared._searches[tree][0]
+    assert prepared.count(contains="row") == wanted and prepared._searches[tree][0] is search
+    for i in range(40):
+        assert prepared.count(contains=f" {i}") == column.count(contains=f" {i}")
+        assert len(prepared._searches) <= _gpu._MOST_SEARCHES
+    assert tree not in prepared._searches
+    before, _gpu._MOST_TABLES = _gpu._MOST_TABLES, 1
+    assert prepared.count(contains="row") == wanted
+    assert list(prepared._searches) == [tree]
+    _gpu._MOST_TABLES = before
+
+
 class ArrowArray(ctypes.Structure):
     _fields_ = [("length", ctypes.c_int64), ("null_count", ctypes.c_int64), ("offset", ctypes.c_int64),
                 ("n_buffers", ctypes.c_int64), ("n_children", ctypes.c_int64),
@@ -184,6 +202,7 @@ def main():
     prepared = column.upload()
     check_refusals(column, prepared)
     check_arrow(column, prepared)
+    check_kept(column, prepared)
     check_streams(column, prepared)
     # The column may be closed; the one on the GPU has a reference of its own.
     wanted = column.filter(contains="1").to_pylist()

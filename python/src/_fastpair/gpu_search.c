@@ -252,27 +252,42 @@ static PyObject *search_info(PyObject *object, PyObject *none) {
     return Py_BuildValue("(KKK)", info.device_bytes, info.scratch_bytes, info.bitmap_bytes);
 }
 
-/* run((address, bytes) of the tables, of the scratch, (bitmap, validity, counts), stream): copies the
- * tables and launches the search. */
-static PyObject *search_run(PyObject *object, PyObject *arguments) {
+/* upload((address, bytes) of the tables, stream) */
+static PyObject *search_upload(PyObject *object, PyObject *arguments) {
     DeviceSearchObject *self = (DeviceSearchObject *)object;
-    unsigned long long at[4], to[3], stream;
-    if (!PyArg_ParseTuple(arguments, "(KK)(KK)(KKK)K", &at[0], &at[1], &at[2], &at[3], &to[0],
-                          &to[1], &to[2], &stream) ||
+    unsigned long long address, bytes, stream;
+    if (!PyArg_ParseTuple(arguments, "(KK)K", &address, &bytes, &stream) ||
         fpy_job_enter(self->rows->job) != 0) {
         return NULL;
     }
-    fastpair_gpu_block tables = {at[0], at[1]}, scratch = {at[2], at[3]};
-    fastpair_gpu_matches matches = {
-        .struct_size = sizeof matches, .bitmap = to[0], .validity = to[1], .counts = to[2]};
-    void *queue = (void *)(uintptr_t)stream;
+    fastpair_gpu_block tables = {address, bytes};
     fastpair_error error;
     fastpair_status status;
     Py_BEGIN_ALLOW_THREADS
-        status = fastpair_gpu_search_upload(self->search, &tables, queue, &error);
-        if (status == FASTPAIR_OK) {
-            status = fastpair_gpu_search_run(self->search, &scratch, &matches, queue, &error);
-        }
+        status =
+            fastpair_gpu_search_upload(self->search, &tables, (void *)(uintptr_t)stream, &error);
+    Py_END_ALLOW_THREADS
+    fpy_job_leave(self->rows->job);
+    return answer(status, &error);
+}
+
+/* run((address, bytes) of the scratch, (bitmap, validity, counts), stream) */
+static PyObject *search_run(PyObject *object, PyObject *arguments) {
+    DeviceSearchObject *self = (DeviceSearchObject *)object;
+    unsigned long long address, bytes, to[3], stream;
+    if (!PyArg_ParseTuple(arguments, "(KK)(KKK)K", &address, &bytes, &to[0], &to[1], &to[2],
+                          &stream) ||
+        fpy_job_enter(self->rows->job) != 0) {
+        return NULL;
+    }
+    fastpair_gpu_block scratch = {address, bytes};
+    fastpair_gpu_matches matches = {
+        .struct_size = sizeof matches, .bitmap = to[0], .validity = to[1], .counts = to[2]};
+    fastpair_error error;
+    fastpair_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status = fastpair_gpu_search_run(self->search, &scratch, &matches,
+                                         (void *)(uintptr_t)stream, &error);
     Py_END_ALLOW_THREADS
     fpy_job_leave(self->rows->job);
     return answer(status, &error);
@@ -287,8 +302,10 @@ int fpy_add_gpu_search(PyObject *module) {
                                     {"decode", rows_decode, METH_VARARGS, NULL},
                                     {"search", rows_search, METH_VARARGS, NULL},
                                     {0}};
-    static PyMethodDef of_searches[] = {
-        {"info", search_info, METH_NOARGS, NULL}, {"run", search_run, METH_VARARGS, NULL}, {0}};
+    static PyMethodDef of_searches[] = {{"info", search_info, METH_NOARGS, NULL},
+                                        {"upload", search_upload, METH_VARARGS, NULL},
+                                        {"run", search_run, METH_VARARGS, NULL},
+                                        {0}};
     PyType_Slot row_slots[] = {{Py_tp_dealloc, rows_free}, {Py_tp_methods, of_rows}, {0, NULL}};
     PyType_Slot search_slots[] = {
         {Py_tp_dealloc, search_free}, {Py_tp_methods, of_searches}, {0, NULL}};

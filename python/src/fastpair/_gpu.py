@@ -11,6 +11,8 @@ from ._search import predicate
 
 _OFFSETS, _VALIDITY = 1, 2
 _MOST_BYTES = 2**31 - 1
+# Compiled tests that a column keeps, and bytes of their tables on the GPU, unless the last one alone has more.
+_MOST_SEARCHES, _MOST_TABLES = 16, 256 << 20
 # What DLPack calls them.
 _ON_HOST, _ON_GPU = (1, 3), (2, 13)
 
@@ -30,7 +32,7 @@ class GpuColumn:
     before. Threads may share a GpuColumn. `info` is a dict of figures.
     """
 
-    __slots__ = ("info", "_library", "_column", "_job", "_memory", "_rows", "_row_memory", "_lock")
+    __slots__ = ("info", "_library", "_column", "_job", "_memory", "_rows", "_row_memory", "_searches", "_lock")
 
     def __init__(self, column, device=None, stream=None, library=None):
         totals = column._totals()
@@ -45,7 +47,7 @@ class GpuColumn:
         self.info = self._job.info()
         self._memory = self._room(self._library, self.info["device_bytes"])
         self._job.upload(*self._block(self._memory, self.info["device_bytes"]), self._library.address_of_stream)
-        self._rows, self._row_memory = None, ()
+        self._rows, self._row_memory, self._searches = None, (), {}
 
     def __len__(self):
         return len(self._column)
@@ -64,10 +66,10 @@ class GpuColumn:
         return self._library.address(memory), size
 
     @contextlib.contextmanager
-    def _queue(self, stream, *others):
+    def _queue(self, stream, tables=(), others=()):
         """The library on a stream, after what this column's has queued, and that of others: (library, memory)."""
         library = type(self._library)(self._library.index, stream)
-        memory = (self._memory, *self._row_memory)
+        memory = (self._memory, *self._row_memory, *tables)
         waited = []
         for owner, held in ((self._library, memory), *others):
             if owner.address_of_stream != library.address_of_stream:
@@ -122,15 +124,29 @@ class GpuColumn:
         check_status(library.list(status)[0])
         self._rows, self._row_memory = rows, (kept, tokens)
 
-    def _search(self, library, tree):
-        search = self._rows.search(self._column, tree)
-        *sizes, bitmap_bytes = search.info()
-        blocks = [self._room(library, size) for size in sizes]
+    def _compile(self, tree):
+        """A search, and its tables on the GPU, which are kept for the next call."""
+        search, tables = self._searches.pop(tree, (None, None))
+        if not search:
+            search = self._rows.search(self._column, tree)
+            size = search.info()[0]
+            tables = self._room(self._library, size)
+            search.upload(self._block(tables, size), self._library.address_of_stream)
+        self._searches[tree] = search, tables  # the last one is the newest
+        kept = sum(search.info()[0] for search, _ in self._searches.values())
+        while len(self._searches) > _MOST_SEARCHES or kept > _MOST_TABLES and len(self._searches) > 1:
+            oldest, _ = self._searches.pop(next(iter(self._searches)))
+            kept -= oldest.info()[0]
+        return search, tables
+
+    def _search(self, library, search):
+        _, size, bitmap_bytes = search.info()
+        scratch = self._room(library, size)
         bitmap = library.empty(max(4, bitmap_bytes), "uint8", zero=bitmap_bytes == 0)
         validity = library.empty(max(4, bitmap_bytes), "uint8") if self._has_nulls() else None
         counts = library.empty(2, "int64", zero=True)
         addresses = [0 if memory is None else library.address(memory) for memory in (bitmap, validity, counts)]
-        search.run(*map(self._block, blocks, sizes), tuple(addresses), library.address_of_stream)
+        search.run(self._block(scratch, size), tuple(addresses), library.address_of_stream)
         # The tables are copied from host memory that the search owns.
         return GpuMask(library, bitmap, validity, (counts, search), len(self))
 
@@ -142,8 +158,9 @@ class GpuColumn:
         tree = predicate(where, tests)
         with self._lock:
             self._prepare()
-            with self._queue(stream) as library:
-                return self._search(library, tree)
+            search, tables = self._compile(tree)
+            with self._queue(stream, (tables,)) as library:
+                return self._search(library, search)
 
     def count(self, where=None, *, stream=None, **tests):
         """How many rows pass a test. Tests are those of Column.match()."""
@@ -167,9 +184,10 @@ class GpuColumn:
         tree = None if isinstance(where, GpuMask) else predicate(where, tests)
         with self._lock:
             self._prepare()
+            search, *tables = self._compile(tree) if tree else (None,)
             others = [] if tree else [(where._library, where._owners[:1])]
-            with self._queue(stream, *others) as library:
-                mask = self._search(library, tree) if tree else where
+            with self._queue(stream, tables, others) as library:
+                mask = self._search(library, search) if tree else where
                 return self._select(library, (library.address(mask._owners[0]), 0, 0), offset_bits)
 
     def take(self, rows, *, stream=None, offset_bits=None):
