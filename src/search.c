@@ -39,16 +39,43 @@ static fastpair_status make_places(fastpair_search *search, fastpair_error *erro
     return FASTPAIR_OK;
 }
 
-/* Builds a table unless it is too large; the lock is held. */
-static fastpair_status build(fastpair_search *search, const fp_automaton *automaton,
-                             const fp_dict *dict, fp_code_search **made, fastpair_error *error) {
-    uint64_t bytes = fp_code_search_bytes(automaton, dict);
+/* Stands for a table that a thread is building. */
+#define BEING_BUILT ((fp_code_search *)(uintptr_t)1)
+
+/* Takes on the building of a table that nobody has begun, if it is not too large. The lock is held. */
+static int begin_building(fastpair_search *search, fp_code_search **place, uint64_t bytes) {
     if (bytes > search->settings.memory_limit ||
         search->taken > search->settings.memory_limit - bytes)
-        return FASTPAIR_OK;
+        return 0;
+    search->taken += bytes;
+    __atomic_store_n(place, BEING_BUILT, __ATOMIC_RELAXED);
+    return 1;
+}
+
+/* Threads that search different dictionaries build their tables side by side: a column may have as
+ * many dictionaries as chunks, and a table may cost as much as searching its chunk. Those that need
+ * the same table wait for it. */
+static fastpair_status find_or_build(fastpair_search *search, const fp_automaton *automaton,
+                                     uint32_t dictionary, fp_code_search **place,
+                                     fp_code_search **found, fastpair_error *error) {
+    const fp_dict *dict = &search->column->dictionaries[dictionary].dict;
+    const uint64_t bytes = fp_code_search_bytes(automaton, dict);
+    fp_code_search *made = NULL;
+    pthread_mutex_lock(&search->lock);
+    while (*place == BEING_BUILT) pthread_cond_wait(&search->built, &search->lock);
+    *found = *place;
+    int mine = !*found && begin_building(search, place, bytes);
+    pthread_mutex_unlock(&search->lock);
+    if (!mine) return FASTPAIR_OK;
     fastpair_status status = fp_code_search_open(automaton, dict, search->column->settings.level,
-                                                 &search->settings.allocator, made, error);
-    if (!status) search->taken += bytes;
+                                                 &search->settings.allocator, &made, error);
+    if (status) made = NULL;
+    pthread_mutex_lock(&search->lock);
+    if (status) search->taken -= bytes;
+    __atomic_store_n(place, made, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&search->built);
+    pthread_mutex_unlock(&search->lock);
+    *found = made;
     return status;
 }
 
@@ -61,22 +88,23 @@ fastpair_status fp_search_table(const fastpair_search *search, uint32_t leaf, ui
         &search->tables[leaf * search->column->totals.dictionaries + dictionary];
     fp_code_search *made = __atomic_load_n(place, __ATOMIC_ACQUIRE);
     fastpair_status status = FASTPAIR_OK;
-    if (!made) {
+    if (!made || made == BEING_BUILT) {
         /* Threads share a search, which is the same to them before and after. */
         fastpair_search *shared = (fastpair_search *)(uintptr_t)search;
-        pthread_mutex_lock(&shared->building);
-        made = *place; /* another thread may have built it meanwhile */
-        if (!made)
-            status = build(shared, automaton, &search->column->dictionaries[dictionary].dict, &made,
-                           error);
-        if (!status) __atomic_store_n(place, made, __ATOMIC_RELEASE);
-        pthread_mutex_unlock(&shared->building);
+        status = find_or_build(shared, automaton, dictionary, place, &made, error);
     }
     *found = made;
     return status;
 }
 
 /* ---------------------------------------------------------------- opening */
+
+static int open_lock(fastpair_search *search) {
+    if (pthread_mutex_init(&search->lock, NULL)) return 0;
+    if (pthread_cond_init(&search->built, NULL) == 0) return 1;
+    pthread_mutex_destroy(&search->lock);
+    return 0;
+}
 
 fastpair_status fastpair_search_open(fastpair_column *column, const fastpair_predicate *predicate,
                                      const fastpair_search_options *options,
@@ -92,9 +120,9 @@ fastpair_status fastpair_search_open(fastpair_column *column, const fastpair_pre
     if (!made) return fp_fail_memory(error, sizeof *made);
     made->settings = settings;
     status = fp_predicate_open(predicate, &made->settings.allocator, &made->predicate, error);
-    if (!status && pthread_mutex_init(&made->building, NULL)) {
+    if (!status && !open_lock(made)) {
         fp_predicate_close(&made->predicate, &settings.allocator);
-        status = fp_fail_memory(error, sizeof made->building);
+        status = fp_fail_memory(error, sizeof made->lock);
     }
     if (status) {
         fp_release(&settings.allocator, made);
@@ -117,7 +145,8 @@ void fastpair_search_close(fastpair_search *search) {
         fp_code_search_close(search->tables[i], &allocator);
     fp_release(&allocator, search->tables);
     fp_predicate_close(&search->predicate, &allocator);
-    pthread_mutex_destroy(&search->building);
+    pthread_cond_destroy(&search->built);
+    pthread_mutex_destroy(&search->lock);
     fastpair_column_close(search->column);
     fp_release(&allocator, search);
 }

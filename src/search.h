@@ -19,10 +19,11 @@ struct fastpair_search {
     fp_search_settings settings;
     fp_predicate predicate;
 
-    pthread_mutex_t building; /* held by the one thread that builds tables; guards `taken` */
-    uint64_t taken;           /* bytes of tables */
-    /* By leaf and dictionary: NULL until first used, then for good. Read atomically. NULL: searches
-     * never look at codes. */
+    pthread_mutex_t lock; /* guards what follows; never held while a table is built */
+    pthread_cond_t built; /* a table was, or could not be */
+    uint64_t taken;       /* bytes of tables, also of those that are being built */
+    /* By leaf and dictionary: NULL until first used, a mark of search.c while it is being built, then a table for good.
+     * Read atomically. NULL: searches never look at codes. */
     struct fp_code_search **tables;
 };
 

@@ -9,8 +9,9 @@
 
 enum {
     UNIT_BYTES = 1 << 19,
-    /* A search passes over rows much faster than decoding does. */
-    SEARCHED_UNIT_BYTES = 4 << 20,
+    /* A search passes over rows much faster than decoding does. Of a chunk of the usual size all is
+     * one unit: two threads in a chunk would wait for the same table of its dictionary. */
+    SEARCHED_UNIT_BYTES = 16 << 20,
     /* Where no column is looked at. */
     BLIND_UNIT_ROWS = 1 << 20,
     MOST_THREADS = 1024

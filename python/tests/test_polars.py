@@ -30,13 +30,13 @@ def table(tmp_path_factory):
 def decoded(monkeypatch):
     """Rows that were decoded by scans with one thread, by column.
 
-    Threads of a pool are left out: one may still be at work for a query that has ended before.
+    Threads of the pool are left out: one may still be at work for a query that has ended before.
     """
     counts = {}
     original = _unit._Reader._columns
 
     def counting(self, first, end, chosen):
-        if not threading.current_thread().name.startswith("ThreadPoolExecutor"):
+        if not threading.current_thread().name.startswith("fastpair"):
             for name in self.names:
                 counts[name] = counts.get(name, 0) + (end - first if chosen is None else len(chosen) // 8)
         return original(self, first, end, chosen)

@@ -580,6 +580,60 @@ def test_work_ahead(threads):
     assert len(made) <= 1 + threads + 2
 
 
+class Rows:
+    """A unit with rows."""
+
+    def __init__(self, number, rows=100):
+        self.number, self.rows = number, rows
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize("found, most", [(0, 8), (1, 8), (25, 4), (100, 1)])
+def test_work_ahead_of_few_rows(threads, found, most):
+    """More is done ahead where results have few rows, and not without an end."""
+    made, slow, lock = [], threading.Event(), threading.Lock()
+
+    def work(unit):
+        if unit.number == 1:
+            slow.wait(10)
+        with lock:
+            made.append(unit.number)
+        return unit.number
+
+    units = [Rows(number) for number in range(400)]
+    results = _dataset.ahead(work, units, threads, lambda result: found)
+    assert next(results) == 0
+    time.sleep(0.1)     # one thread waits; the others go on as far as they may
+    assert threads < len(made) <= 1 + most * (threads + 2)
+    assert found == 100 or len(made) > 1 + threads + 2
+    slow.set()
+    assert list(results) == list(range(1, 400)) and sorted(made) == list(range(400))
+    assert list(_dataset.ahead(lambda unit: unit.number, [Rows(n, 0) for n in range(9)], threads, lambda _: 0)) == \
+        list(range(9))
+
+
+def test_scans_after_a_fork(dataset):
+    """The threads of scans are not there after a fork: others are started."""
+    test = "contains", "url", "GET"
+    expected = len(dataset.read(["url"], test, threads=2))
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if len(dataset.read(["url"], test, threads=2)) == expected else 1)
+    assert wait_for(child, 30) == 0
+
+
+def wait_for(child, seconds):
+    """The exit code of a process; None if it does not end, then it is ended."""
+    for _ in range(100 * seconds):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_totals(threads):
     def work(unit):

@@ -1,5 +1,4 @@
 """Tables on disk: a folder of columns, or of parts that are such folders."""
-import concurrent.futures
 import os
 import queue
 import threading
@@ -12,6 +11,8 @@ from ._unit import Readers, Unit, arrow_type
 # leading column.
 BATCH_ROWS = 1 << 18
 BATCH_BYTES = 16 << 20
+# How many times as many units may wait to be fetched where few of their rows were wanted.
+FEW_ROWS_AHEAD = 8
 
 
 class Dataset:
@@ -120,7 +121,8 @@ class Dataset:
         tested = [name for name in self._parts[0].types if name not in columns]
         seen = Dataset(self._parts, columns + tested) if where is not None else self[columns]
         readers = Readers(columns, where)
-        for batches in ahead(lambda unit: list(readers.batches(unit, limit)), seen._batch_units(), threads):
+        for batches in ahead(lambda unit: list(readers.batches(unit, limit)), seen._batch_units(), threads,
+                             lambda batches: sum(map(len, batches))):
             yield from batches
 
     # ------------------------------------------------------------ Arrow
@@ -172,66 +174,99 @@ class _Ahead:
     """Work on units, a few of them under way or waiting to be fetched.
 
     Threads take units one after another for as long as there are not too many results; then they end, and are
-    started again. So no thread ever waits for whoever fetches, who may never come back.
+    started again. So no thread ever waits for whoever fetches, who may never come back. A result counts for as
+    much as it has of its unit's rows: where a test leaves few, one slow unit does not hold up others. There
+    whoever fetches is woken up for several results at once, as that takes a core from the threads.
     """
 
-    def __init__(self, work, units, threads):
-        self.work, self.units, self.threads = work, units, threads
-        self.pool = concurrent.futures.ThreadPoolExecutor(threads)
-        self.lock = threading.Lock()
-        self.done = queue.SimpleQueue()
+    def __init__(self, work, units, threads, rows):
+        self.work, self.units, self.threads, self.rows = work, units, threads, rows
+        self.pool = _threads.pool()
+        self.bell = queue.SimpleQueue()
+        self.lock = threading.Lock()    # guards what follows
         self.running = self.taken = self.fetched = 0
+        self.done = {}                  # part, result and error by the unit's number
+        self.parts = self.held = 0.0    # of all results, and of those that are held, units under way included
+        self.missing = None             # results that whoever fetches waits for, numbers below `until`
+        self.until = 0
 
     def _may_take(self):
-        return self.taken < min(len(self.units), self.fetched + self.threads + 2)
+        most = self.threads + 2
+        return self.taken < min(len(self.units), self.fetched + FEW_ROWS_AHEAD * most) and self.held < most - 0.5
 
-    def start(self):
-        with self.lock:
-            while self.running < self.threads and self._may_take() and self.running < len(self.units) - self.fetched:
-                self.running += 1
-                self.pool.submit(self._run)
+    def _start(self):
+        while self.running < self.threads and self._may_take() and self.running < len(self.units) - self.fetched:
+            self.running += 1
+            self.pool.submit(self._run)
+
+    def _ring(self):
+        if self.missing is not None:
+            self.missing = None
+            self.bell.put(None)
 
     def _run(self):
         while True:
             with self.lock:
                 if not self._may_take():
                     self.running -= 1
+                    self._ring()
                     return
                 number = self.taken
                 self.taken += 1
+                self.held += 1
+            part, result, error = 0, None, None
             try:
-                self.done.put((number, self.work(self.units[number]), None))
-            except BaseException as error:      # for whoever fetches
-                self.done.put((number, None, error))
+                result = self.work(self.units[number])
+                part = min(self.rows(result) / max(self.units[number].rows, 1), 1) if self.rows else 1
+            except BaseException as failure:      # for whoever fetches
+                error = failure
+            with self.lock:
+                self.done[number] = part, result, error
+                self.held += part - 1
+                self.parts += part
+                if self.missing is not None and number < self.until:
+                    self.missing -= 1
+                    if self.missing == 0 or error is not None:
+                        self._ring()
+
+    def _fetch(self, number, at_once):
+        """The result of a unit; waits for `at_once` results, or for what the threads could do."""
+        while True:
+            with self.lock:
+                found = self.done.pop(number, None)
+                if found is not None:
+                    self.fetched += 1
+                    self.held -= found[0]
+                self._start()
+                if found is not None:
+                    return found
+                self.until = min(number + at_once, len(self.units))
+                self.missing = sum(which not in self.done for which in range(number, self.until))
+            self.bell.get()
 
     def results(self):
-        early = {}
+        at_once = 1
         for number in range(len(self.units)):
-            self.start()
-            while number not in early:
-                which, result, error = self.done.get()
-                early[which] = result, error
-            result, error = early.pop(number)
+            _, result, error = self._fetch(number, at_once)
             if error is not None:
                 raise error
-            with self.lock:
-                self.fetched += 1
             yield result
+            # As many as have the rows of one unit together.
+            at_once = min(4 * at_once, int(number / max(self.parts, 1)) or 1, FEW_ROWS_AHEAD * self.threads)
 
     def close(self):
         with self.lock:
             self.taken = len(self.units)
-        # Nobody waits here: what is no longer wanted may be collected in a thread of the pool itself.
-        self.pool.shutdown(wait=False, cancel_futures=True)
 
 
-def ahead(work, units, threads):
-    """work(unit) of all units, in order, a few of them under way at once."""
+def ahead(work, units, threads, rows=None):
+    """work(unit) of all units, in order, a few of them under way at once. rows(result) says how many rows a result
+    has; None: as many as its unit."""
     threads = min(_threads.count(threads), len(units))
     if threads <= 1:
         yield from map(work, units)
         return
-    under_way = _Ahead(work, units, threads)
+    under_way = _Ahead(work, units, threads, rows)
     try:
         yield from under_way.results()
     finally:

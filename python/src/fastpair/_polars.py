@@ -252,28 +252,48 @@ class _Source:
         everything = list(dict.fromkeys([*wanted, *tested]))
         found, all_rows = _unit.Readers(read, where, True), _unit.Readers(everything, None, True)
 
-        def chosen(frame, names):
-            return frame if names == wanted else frame.select(wanted)
+        def chosen(frame, names, rest):
+            if frame is not None and rest is not None:
+                frame = frame.filter(rest)
+            return frame if frame is None or names == wanted else frame.select(wanted)
 
         def work(unit):
+            """The rows of a unit that are wanted; None: there are none."""
             if where is not None:
                 try:
-                    frame = _frame(found.pieces(unit), read, schema, polars)
-                    return chosen(frame if complete else frame.filter(predicate), read)
+                    return chosen(_frame(found.pieces(unit), polars), read, None if complete else predicate)
                 except _fastpair.Error as error:
                     # Too many patterns, or too long ones.
                     if error.status not in ("LIMIT", "INVALID_ARGUMENT"):
                         raise
-            frame = _frame(all_rows.pieces(unit), everything, schema, polars)
-            return chosen(frame if predicate is None else frame.filter(predicate), everything)
+            return chosen(_frame(all_rows.pieces(unit), polars), everything, predicate)
 
-        empty = True
-        for frame in _dataset.ahead(work, units, self.threads):
-            if len(frame) or empty:
-                empty = False
-                yield frame
-        if empty:
-            yield polars.DataFrame(schema={name: schema[name] for name in wanted})
+        nothing = polars.DataFrame(schema={name: schema[name] for name in wanted})
+        yield from _joined(_dataset.ahead(work, units, self.threads, _rows), nothing, polars)
+
+
+# Rows that are handed to Polars at once where units have fewer, and of how many units at most.
+JOINED_ROWS, JOINED_UNITS = 1 << 17, 64
+
+
+def _rows(frame):
+    return 0 if frame is None else len(frame)
+
+
+def _joined(frames, nothing, polars):
+    """The frames of units, or one without rows. Small ones are joined, since each that is handed over wakes threads
+    up: the first has one unit, for those who want a few rows, the next has four, and so on."""
+    waiting, rows, units, most, given = [], 0, 0, 1, False
+    for frame in frames:
+        units += 1
+        if _rows(frame):
+            waiting.append(frame)
+            rows += len(frame)
+        if waiting and (units >= most or rows >= JOINED_ROWS):
+            yield polars.concat(waiting, rechunk=False)
+            waiting, rows, units, most, given = [], 0, 0, min(4 * most, JOINED_UNITS), True
+    if waiting or not given:
+        yield polars.concat(waiting or [nothing], rechunk=False)
 
 
 def _first_rows(units, count):
@@ -287,14 +307,11 @@ def _first_rows(units, count):
     return result
 
 
-def _frame(pieces, names, schema, polars):
-    """The rows of a unit, piece by piece, as a frame."""
-    frames = []
-    for _, columns in pieces:
-        frames.append(polars.DataFrame([polars.Series(name, values, strict=True) for name, values in columns.items()]))
-    if not frames:
-        return polars.DataFrame(schema={name: schema[name] for name in names})
-    return polars.concat(frames, rechunk=False) if len(frames) > 1 else frames[0]
+def _frame(pieces, polars):
+    """The rows of a unit, piece by piece, as a frame; None: there are none."""
+    frames = [polars.DataFrame([polars.Series(name, values, strict=True) for name, values in columns.items()])
+              for _, columns in pieces]
+    return polars.concat(frames, rechunk=False) if len(frames) > 1 else frames[0] if frames else None
 
 
 def scan(path, *, threads=None, storage_options=None):

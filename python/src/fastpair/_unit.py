@@ -1,6 +1,5 @@
 """Units of work: rows of one part of a table, to be read by whichever process gets them."""
 import bisect
-import copy
 import dataclasses
 import functools
 
@@ -148,8 +147,8 @@ class _Reader:
 
     def at(self, unit):
         """The same for another unit of the part."""
-        other = copy.copy(self)
-        other.unit = unit
+        other = object.__new__(_Reader)     # as copy.copy() does, which takes 20 times as long
+        other.__dict__.update(self.__dict__, unit=unit)
         return other
 
     def _open(self, name):
