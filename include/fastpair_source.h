@@ -37,11 +37,12 @@ typedef struct fastpair_range_source {
 /* Opens a column whose bytes come from `source`, which is copied. All functions that take a column take
  * this one, with the same results. It differs in when bytes are read and checked:
  *
- *   - Opening reads the end of the file (up to 48 KiB), and its beginning (up to 14 KiB): two requests,
+ *   - Opening reads the end of the file (up to 42 KiB), and its beginning (up to 20 KiB): two requests,
  *     which are under way at once, or one if the file is small. A longer footer takes one request more.
- *   - A dictionary is read and checked when a chunk that uses it is first used, in the request for the
- *     chunk if the two are neighbours, else in one that is under way at the same time where it can be
- *     foreseen. A damaged dictionary is CORRUPT then, not when the column is opened.
+ *   - A dictionary is read and checked when a chunk that uses it is first used: in the request for the
+ *     chunk if the two are neighbours, in none if it came with the beginning of the file, else in one
+ *     that is under way at the same time. A damaged dictionary is CORRUPT then, not when the column is
+ *     opened. So a row takes one round of requests. With `requests` 1 it takes up to two.
  *   - A chunk is read as a whole, in one request, when its rows are first used. Its sections are compared
  *     with their checksums, so that bytes that came wrong, or from a file that was replaced, are CORRUPT
  *     and not taken for rows.

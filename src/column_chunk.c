@@ -77,6 +77,11 @@ static fastpair_status parse(const fastpair_column *column, uint64_t number, fp_
                        "chunk %" PRIu64 " (offset %" PRIu64
                        "): the footer gives another size or row count",
                        number, entry.position);
+    if (entry.dictionary && (!chunk->coded || chunk->dictionary != entry.dictionary - 1))
+        return fp_fail(error, FASTPAIR_ERROR_CORRUPT, entry.position,
+                       "chunk %" PRIu64 " (offset %" PRIu64
+                       "): the footer gives another dictionary",
+                       number, entry.position);
     return FASTPAIR_OK;
 }
 

@@ -243,6 +243,12 @@ static uint64_t end_of_plan(fp_column_source *source, const chunk_plan *of) {
     return end < all ? end : all;
 }
 
+/* 1 + the number of the dictionary that a chunk most likely uses; 0: none. */
+static uint64_t dictionary_of(const fastpair_column *column, uint64_t number) {
+    fp_chunk_entry entry = fp_column_entry(column, number);
+    return entry.dictionary ? entry.dictionary : fp_column_dicts_before(column, entry.position);
+}
+
 static uint32_t plan_chunks(const void *context, fp_range wanted, fp_range *planned) {
     const chunk_plan *of = context;
     const fastpair_column *column = of->column;
@@ -251,7 +257,7 @@ static uint32_t plan_chunks(const void *context, fp_range wanted, fp_range *plan
     uint32_t count = 1, chunks = 1, most = ranges->source.requests;
     uint64_t left = most * joined; /* large chunks are not read ahead */
     planned[0] = wanted;
-    uint64_t before = fp_column_dicts_before(column, wanted.from);
+    uint64_t before = dictionary_of(column, of->number);
     if (before && is_missing(column, before - 1)) {
         fp_range dict = range_of_dict(column, before - 1);
         if (dict.to == wanted.from)

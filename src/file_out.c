@@ -114,7 +114,10 @@ void fp_file_out_use_tokens(fp_file_out *file, uint32_t number, uint32_t tokens)
 
 fastpair_status fp_file_out_list_chunk(fp_file_out *file, const fp_chunk *chunk, fp_row_facts facts,
                                        fastpair_error *error) {
-    fp_chunk_entry entry = {file->position, chunk->block_bytes, chunk->rows, chunk->decoded_bytes};
+    /* Readers take the last dictionary for granted, unless they are told of another. */
+    int is_earlier = chunk->coded && chunk->dictionary + 1 < file->footer.dictionaries;
+    fp_chunk_entry entry = {file->position, chunk->block_bytes, (uint32_t)chunk->rows,
+                            is_earlier ? chunk->dictionary + 1 : 0, chunk->decoded_bytes};
     fastpair_status status = add_entry(file, &file->chunk_entries, &entry, sizeof entry, error);
     if (!status && file->has_bounds)
         status = fp_bounds_list_add(&file->bounds, facts.bounds,

@@ -85,7 +85,8 @@ static void write_entries(const fp_footer *footer, const fp_footer_contents *con
         const fp_chunk_entry *from = &contents->chunks[i];
         fp_store64(entry, from->position);
         fp_store64(entry + 8, from->block_bytes);
-        fp_store64(entry + 16, from->rows);
+        fp_store32(entry + 16, from->rows);
+        fp_store32(entry + 20, from->dictionary);
         fp_store64(entry + 24, from->decoded_bytes);
     }
 }
@@ -169,8 +170,8 @@ fp_dict_entry fp_footer_dict(const uint8_t *entries, uint64_t i) {
 fp_chunk_entry fp_footer_chunk(const uint8_t *entries, const fp_footer *footer, uint64_t i) {
     const uint8_t *entry =
         entries + footer->dictionaries * FP_FOOTER_DICT_ENTRY + i * FP_FOOTER_CHUNK_ENTRY;
-    return (fp_chunk_entry){fp_load64(entry), fp_load64(entry + 8), fp_load64(entry + 16),
-                            fp_load64(entry + 24)};
+    return (fp_chunk_entry){fp_load64(entry), fp_load64(entry + 8), fp_load32(entry + 16),
+                            fp_load32(entry + 20), fp_load64(entry + 24)};
 }
 
 /* A walk over entries that may still be damaged: `hashed` bytes of them have been hashed. */
@@ -218,6 +219,7 @@ static fastpair_status walk_entries(entry_walk *walk, uint64_t position, const f
             REFUSE(entry.rows < 1 || entry.rows > FP_MAX_CHUNK_ROWS ||
                        entry.decoded_bytes > FP_MAX_CHUNK_BYTES,
                    where + 16, "a chunk is larger than chunks can be");
+            REFUSE(entry.dictionary > dict, where + 20, "a chunk's dictionary is not before it");
             /* A code of one bit gives at most 64 bytes, and 256 rows have 16 bytes of directory. */
             REFUSE(block_bytes < FP_CHUNK_HEADER ||
                        (!(file->features & FP_FEATURE_COLD) &&

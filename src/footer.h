@@ -39,7 +39,10 @@ typedef struct fp_dict_entry {
 typedef struct fp_chunk_entry {
     uint64_t position;
     uint64_t block_bytes;
-    uint64_t rows;
+    uint32_t rows;
+    /* 1 + the number of the chunk's dictionary where that is not the last one before the chunk; 0:
+     * nothing is said, and it mostly is. So a reader of ranges asks for both at once. */
+    uint32_t dictionary;
     uint64_t decoded_bytes;
 } fp_chunk_entry;
 

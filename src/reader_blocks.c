@@ -169,7 +169,8 @@ static fastpair_status read_sections(fastpair_reader *reader, fp_held_chunk *to,
         status = fp_buffer_reserve(&reader->seen.chunk_entries, &reader->settings.allocator,
                                    sizeof(fp_chunk_entry), error);
     if (status) return status;
-    fp_chunk_entry entry = {chunk->position, chunk->block_bytes, chunk->rows, chunk->decoded_bytes};
+    fp_chunk_entry entry = {chunk->position, chunk->block_bytes, (uint32_t)chunk->rows,
+                            chunk->coded ? chunk->dictionary + 1 : 0, chunk->decoded_bytes};
     memcpy(reader->seen.chunk_entries.data + reader->seen.chunk_entries.size, &entry, sizeof entry);
     reader->seen.chunk_entries.size += sizeof entry;
     reader->seen.totals.chunks++;

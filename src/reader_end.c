@@ -183,7 +183,8 @@ static fastpair_status compare_entries(const fastpair_reader *reader, const uint
         fp_chunk_entry said = fp_footer_chunk(entries, footer, i), seen;
         memcpy(&seen, reader->seen.chunk_entries.data + i * sizeof seen, sizeof seen);
         if (said.position != seen.position || said.block_bytes != seen.block_bytes ||
-            said.rows != seen.rows || said.decoded_bytes != seen.decoded_bytes)
+            said.rows != seen.rows || said.decoded_bytes != seen.decoded_bytes ||
+            (said.dictionary && said.dictionary != seen.dictionary))
             return footer_fault(position, error);
     }
     return FASTPAIR_OK;

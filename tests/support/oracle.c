@@ -24,7 +24,7 @@ typedef struct dictionary {
 } dictionary;
 
 typedef struct block {
-    uint64_t offset, block_size, rows, decoded_bytes;
+    uint64_t offset, block_size, rows, decoded_bytes, dictionary;
 } block;
 
 typedef struct reading {
@@ -516,7 +516,7 @@ static int chunk_block(reading *r, uint64_t at) {
     if (!good) return 0;
     out->decoded_bytes += decoded;
     r->chunks = more_room(r->chunks, out->chunks, out->chunks + 1, sizeof *r->chunks);
-    r->chunks[out->chunks++] = (block){at, little(h + 8, 8), rows, decoded};
+    r->chunks[out->chunks++] = (block){at, little(h + 8, 8), rows, decoded, dict_number};
     out->stored_chunks += !coded;
     out->cold_chunks += (uint64_t)cold;
     if (out->chunks == 1) out->first_batch_codes = (uint32_t)batch;
@@ -563,7 +563,9 @@ static int footer_block(reading *r, uint64_t at) {
         uint64_t where = (uint64_t)(entry - r->data);
         RULE(little(entry, 8) == r->chunks[i].offset, where, "chunk offset");
         RULE(little(entry + 8, 8) == r->chunks[i].block_size, where + 8, "chunk block size");
-        RULE(little(entry + 16, 8) == r->chunks[i].rows, where + 16, "chunk rows");
+        RULE(little(entry + 16, 4) == r->chunks[i].rows, where + 16, "chunk rows");
+        RULE(!little(entry + 20, 4) || little(entry + 20, 4) - 1 == r->chunks[i].dictionary,
+             where + 20, "chunk dictionary");
         RULE(little(entry + 24, 8) == r->chunks[i].decoded_bytes, where + 24,
              "chunk decoded bytes");
     }

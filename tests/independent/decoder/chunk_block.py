@@ -21,6 +21,7 @@ class Chunk:
         self.codes = values["codes"]
         self.decoded = values["decoded"]
         self.block_size = values["block_size"]
+        self.dictionary = values["dictionary"] if _is_coded(values) else None
 
 
 def _is_coded(values):

@@ -141,6 +141,8 @@ def _read_blocks(image, footer_at, header, entries, column, fill):
             chunks.append(block)
             require(entry["rows"] == len(block.rows), "rows of a chunk's entry", at + 24)
             require(entry["decoded"] == block.decoded, "decoded bytes of a chunk's entry", at + 48)
+            if entry["earlier"] != 0:
+                require(entry["earlier"] - 1 == block.dictionary, "dictionary of a chunk's entry", at + 20)
             column.rows += block.rows
         require(entry["block_size"] == block.block_size, "block size of an entry", at + 8)
         at += block.block_size

@@ -136,7 +136,9 @@ FOOTER = Header(
 )
 
 DICTIONARY_ENTRY = Header(24, {"offset": (0, 8), "block_size": (8, 8), "tokens_in_use": (16, 4)}, [(20, 24)])
-CHUNK_ENTRY = Header(32, {"offset": (0, 8), "block_size": (8, 8), "rows": (16, 8), "decoded": (24, 8)}, [])
+CHUNK_ENTRY = Header(
+    32, {"offset": (0, 8), "block_size": (8, 8), "rows": (16, 4), "earlier": (20, 4), "decoded": (24, 8)}, []
+)
 PART_ENTRY = Header(32, {"kind": (0, 4), "flags": (4, 4), "offset": (8, 8), "size": (16, 8), "hash": (24, 8)}, [])
 PAIRS_HEADER = Header(8, {"count": (0, 4)}, [(4, 8)])
 PAIR = Header(8, {"key_size": (0, 4), "value_size": (4, 4)}, [])

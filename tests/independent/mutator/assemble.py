@@ -98,7 +98,9 @@ def _footer(parts, image):
         in_use = values["tokens"]
         entries += _pack(DICTIONARY_ENTRY, {"offset": at, "block_size": values["block_size"], "tokens_in_use": in_use})
     for at, values in chunks:
-        entries += _pack(CHUNK_ENTRY, {"offset": at, **values})
+        before = sum(place < at for place, _ in dictionaries)
+        earlier = values["dictionary"] + 1 if values["dictionary"] + 1 < before else 0
+        entries += _pack(CHUNK_ENTRY, {"offset": at, "earlier": earlier, **values})
     image.part_entries = image.footer + FOOTER.size + len(entries)
     image.parts = len(parts.footer_parts)
     bodies = bytearray()
