@@ -219,8 +219,9 @@ def _check_target(path, overwrite):
 def _local(path):
     store, path = _files.store_of(os.fspath(path))
     if store is not _files.LOCAL:
-        raise ValueError(f"{path}: tables are written to folders of this machine; copy the folder when it is complete, "
-                         "with fsspec's put(), so that nobody sees half of it")
+        raise ValueError(f"{path}: tables are written to folders of this machine, as no place that fsspec knows shows "
+                         "several files at once; copy the folder when it is complete, with fsspec's put(), or write a "
+                         "table of one column as files NAME-00000.fpc, NAME-00001.fpc ..., with fastpair.write()")
     return path
 
 

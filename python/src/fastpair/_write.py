@@ -5,7 +5,7 @@ import secrets
 import stat
 import sys
 
-from . import _fastpair, _threads
+from . import _fastpair, _threads, _upload
 
 _GOALS = {"balanced": 0, "ratio": 1, "speed": 2}
 _TYPES = {"auto": -1, "bytes": 0, "text": 1, "detect": 2}
@@ -144,10 +144,15 @@ class _Replacement:
                 error.filename = self.path
 
 
-def _deliver(target, call):
+def _deliver(target, call, storage_options):
     """Calls call(descriptor or file object) so that no path ever holds half a column."""
     if hasattr(target, "write"):
         call(target)
+    elif _upload.is_url(target):
+        with _upload.upload(target, storage_options) as descriptor:
+            call(descriptor)
+    elif isinstance(target, str) and target.startswith("file://"):
+        _deliver(target[len("file://"):], call, None)
     elif isinstance(target, (str, bytes, os.PathLike)):
         with _Replacement(os.fsdecode(target)) as file:
             call(file.descriptor)
@@ -156,11 +161,12 @@ def _deliver(target, call):
 
 
 def write(target, data, *, codec="auto", level=0, goal="balanced", threads=None, chunk_bytes=0, cold=False,
-          name=None, type="auto", metadata=None, column=None, progress=None):
+          name=None, type="auto", metadata=None, column=None, progress=None, storage_options=None):
     """Compresses a column into a file.
 
-    target   a path or a file object that takes bytes. A path gets its new contents at once, when they
-             are complete; after a failure it is as it was.
+    target   a path or a file object that takes bytes, or a URL that fsspec knows ("s3://bucket/x.fpc"). A
+             path or URL gets its new contents at once, when they are complete; after a failure it is as it
+             was. What goes to a URL is a temporary file of this machine first.
     data     anything that speaks Arrow (pyarrow, Polars, DuckDB, pandas, another Column), a NumPy array
              of strings, or an iterable of str, bytes and None.
     codec    auto, onpair12, onpair16, fsst12, stored, or onpair:BITS[:8|16|32|64].
@@ -176,9 +182,10 @@ def write(target, data, *, codec="auto", level=0, goal="balanced", threads=None,
     column   which one of a table.
     progress True: a bar on standard error, with tqdm if it is installed. Or a callable of (done, total)
              in bytes, total 0 while it is unknown; what it raises ends the work.
+    storage_options   a dict for fsspec's file system, where the target is a URL.
     """
     options = _options(codec, level, goal, threads, chunk_bytes, cold, name, type, metadata)
-    _deliver(target, lambda sink: _write(sink, data, column, progress, options))
+    _deliver(target, lambda sink: _write(sink, data, column, progress, options), storage_options)
 
 
 def compress(data, *, codec="auto", level=0, goal="balanced", threads=None, chunk_bytes=0, cold=False, name=None,
@@ -188,12 +195,12 @@ def compress(data, *, codec="auto", level=0, goal="balanced", threads=None, chun
     return _write(None, data, column, progress, options)
 
 
-def convert(target, source, *, cold, level=0, progress=None):
-    """Writes an open Column to a path or file object, cold or warm, without compressing it anew."""
+def convert(target, source, *, cold, level=0, progress=None, storage_options=None):
+    """Writes an open Column to a path, URL or file object, cold or warm, without compressing it anew."""
     def run(sink):
         show, done = _progress(progress)
         try:
             _fastpair.convert(source, sink, cold, level, show)
         finally:
             done()
-    _deliver(target, run)
+    _deliver(target, run, storage_options)
