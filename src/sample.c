@@ -11,6 +11,7 @@
 #include "format.h"
 #include "parse.h"
 #include "rows.h"
+#include "utf8.h"
 
 #include <string.h>
 
@@ -150,6 +151,17 @@ static void deal(const uint8_t *column, const uint64_t *chosen, uint64_t count, 
     }
 }
 
+static int is_text(const fp_sample *sample) {
+    const uint8_t *piece = sample->bytes;
+    for (uint64_t i = 0; i < sample->pieces; piece += sample->lengths[i++]) {
+        uint64_t size = sample->lengths[i], cut = 0; /* bytes of a character that began before */
+        while (cut < 3 && cut < size && (piece[cut] & 0xc0) == 0x80) cut++;
+        fp_utf8 text = {{0}};
+        if (fp_utf8_take(&text, piece + cut, size - cut) != size - cut) return 0;
+    }
+    return 1;
+}
+
 fastpair_status fp_sample_open(const fastpair_rows *source, uint64_t cap, uint64_t seed,
                                const fastpair_allocator *allocator, fp_sample *sample,
                                fastpair_error *error) {
@@ -193,6 +205,7 @@ fastpair_status fp_sample_open(const fastpair_rows *source, uint64_t cap, uint64
         deal(source->bytes + fp_row_start(source, 0), chosen, count, cap, sample);
     }
     memset(sample->bytes + sample->size, 0, FP_SLACK);
+    sample->is_text = is_text(sample);
     fp_release(allocator, chosen);
     fp_release(allocator, own_offsets);
     return FASTPAIR_OK;

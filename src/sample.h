@@ -17,6 +17,7 @@ typedef struct fp_sample {
     uint32_t *lengths; /* of each piece; pieces lie back to back; none is empty */
     uint64_t pieces;
     uint64_t column_bytes; /* decoded bytes of the column it was drawn from */
+    int is_text;           /* UTF-8, but for characters that the ends of pieces cut */
 } fp_sample;
 
 /* Draws at most `cap` bytes from `rows`, in an order that depends on the seed alone. Rows are cut
