@@ -140,7 +140,7 @@ static fastpair_status decode_text(const fp_range_job *job, fp_chunk_view *view,
     fp_text_edges edges = {wanted.from == 0 || base + wanted.from == job->begin,
                            wanted.to == view->chunk->decoded_bytes || base + wanted.to == job->end};
     fp_text_walk walk;
-    fp_text_begin(&walk, &rows, first, fp_chunk_is_rarely_high(view));
+    fp_text_begin(&walk, &rows, first, fp_chunk_is_whole(view));
     view->watch = &walk.watch;
     fastpair_status status =
         fp_chunk_decode_bytes(view, wanted.from, wanted.to, wanted.out, cache, error);

@@ -42,13 +42,17 @@ typedef struct fp_text_walk {
     uint64_t shown;           /* bytes up to here were shown, or counted as not shown */
     uint64_t judged;          /* bytes up to here, from the fourth on, are good or wrong */
     uint64_t due;             /* bytes from `judged` up to here must be judged; others are ASCII */
-    uint64_t row;             /* rows before this one begin before `judged` */
+    uint64_t row;             /* rows before this one need no look any more */
+    int every_start;          /* all rows are looked at, whatever bytes are judged */
+    uint32_t wait;            /* so many times more bytes are judged, whatever the decoder knows */
+    uint32_t patience;        /* how long it last waited; 0 once the decoder knew something */
+    int is_whole;
     int is_wrong;
     fp_decode_watch watch; /* whoever decodes calls it */
 } fp_text_walk;
 
-/* `rarely_high` is for the watch. */
-void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from, int rarely_high);
+/* `is_whole`: whatever is shown are tokens that are UTF-8, each for itself. */
+void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from, int is_whole);
 
 /* Which ends of the bytes are ends of rows, too. Where they are not, the first three bytes are not
  * judged, and characters may lack bytes at the end. */
@@ -121,16 +125,12 @@ fastpair_status fp_decode_list(const fastpair_column *column, const fp_row_list 
 
 /* 1 if whatever a chunk holds is UTF-8. */
 static inline int fp_chunk_is_ascii(const fp_chunk_view *view) {
-    return view->dictionary && fp_column_dict_is_ascii(view->dictionary);
+    return view->dictionary && fp_column_dict_text(view->dictionary) == FP_TOKENS_ASCII;
 }
 
-/* 1 if most of what a chunk holds is ASCII, and decoding is bound by memory, or by stores of long
- * tokens. Where short tokens come from the first-level cache, it is cheaper to read bytes once more than
- * to find those above 127 while decoding (docs/lab/text-check.md). */
-static inline int fp_chunk_is_rarely_high(const fp_chunk_view *view) {
-    const fp_chunk *chunk = view->chunk;
-    return view->dictionary && fp_column_dict_is_rarely_high(view->dictionary) &&
-           (view->dictionary->dict.code_bits > 12 || chunk->decoded_bytes / 6 >= chunk->codes);
+/* 1 if every token of a chunk is UTF-8 by itself. */
+static inline int fp_chunk_is_whole(const fp_chunk_view *view) {
+    return view->dictionary && fp_column_dict_text(view->dictionary) <= FP_TOKENS_WHOLE;
 }
 
 /* Which instructions judge UTF-8: the widest ones only where there is much to do. */

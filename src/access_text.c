@@ -2,9 +2,11 @@
  * In: decoded bytes and row offsets. Out: yes or no; whoever wants to know which row looks again.
  *
  * The trick is that of utf8.c: all bytes taken together must be UTF-8, and no row may begin inside a
- * character. Row starts are looked at only where bytes are above 127. Tasks see their own bytes
- * alone, so the first three of a window that begins inside a chunk are judged when all are there.
- * Refuses nothing: it answers. */
+ * character. Where the decoder has found out from codes that bytes are UTF-8, only the bytes that rows
+ * begin with are looked at. Elsewhere all bytes are judged, and row starts are looked at only where bytes
+ * are above 127. Tasks see their own bytes alone, so the
+ * first three of a window that begins inside a chunk are judged when all are there. Refuses nothing: it
+ * answers. */
 #include "access.h"
 
 #include "utf8.h"
@@ -43,26 +45,48 @@ static uint64_t find_start(const fp_text_rows *rows, uint64_t low, uint64_t at) 
     return high;
 }
 
-/* Whether none of rows first .. end begins inside a character. As signed numbers, bytes that continue
- * one are below all others. Inlined for each width of offsets. */
+/* Whether none of the rows from *row on that begin before `to` begins inside a character. Looks at eight
+ * rows at a time and leaves fewer for later. *row becomes the first that is left. As signed numbers,
+ * bytes that continue a character are below all others. Inlined for each width of offsets. */
 static inline __attribute__((always_inline)) int
-starts_are_good(const fp_text_rows *rows, uint64_t first, uint64_t end, uint32_t offset_bits) {
+eights_are_good(const fp_text_rows *rows, uint64_t to, uint64_t *row, uint32_t offset_bits) {
     const fastpair_destination view = {.offsets = rows->destination->offsets,
                                        .offset_bits = offset_bits};
     const int8_t *bytes = (const int8_t *)rows->destination->bytes;
-    int32_t seen = 0;
-#pragma GCC unroll 8
-    for (uint64_t i = first; i < end; i++) seen |= bytes[load_offset(&view, i)] + 64;
-    return seen >= 0;
+    int32_t seen = 0, seen_too = 0; /* two, so that none waits for the one before */
+    uint64_t i = *row, end = rows->end;
+    for (; i + 8 <= end && load_offset(&view, i + 7) < to; i += 8) {
+#pragma GCC unroll 4
+        for (uint64_t k = i; k < i + 8; k += 2) {
+            seen |= bytes[load_offset(&view, k)] + 64;
+            seen_too |= bytes[load_offset(&view, k + 1)] + 64;
+        }
+    }
+    *row = i;
+    return (seen | seen_too) >= 0;
 }
 
-/* The same for rows that begin in bytes from .. to. *row is where to look from, and then where to go
- * on. */
+static int look_at_eights(const fp_text_rows *rows, uint64_t to, uint64_t *row) {
+    uint32_t wrong = 0;
+#if defined(__x86_64__)
+    const fastpair_destination *in = rows->destination;
+    if (rows->level == FASTPAIR_CPU_AVX512 && in->offset_bits == 32 && *row < rows->end &&
+        load_offset(in, *row) >= CONTEXT && to <= INT32_MAX)
+        wrong = fp_utf8_starts_avx512(in->bytes, in->offsets, rows->end, (uint32_t)to, row);
+#endif
+    if (wrong) return 0;
+    return rows->destination->offset_bits == 32 ? eights_are_good(rows, to, row, 32)
+                                                : eights_are_good(rows, to, row, 64);
+}
+
+/* The same for all rows that begin in bytes from .. to. *row is where to look from, and then where to
+ * go on. */
 static int look_at_starts(const fp_text_rows *rows, uint64_t from, uint64_t to, uint64_t *row) {
-    uint64_t first = find_start(rows, *row, from), end = find_start(rows, first, to);
-    *row = end;
-    return rows->destination->offset_bits == 32 ? starts_are_good(rows, first, end, 32)
-                                                : starts_are_good(rows, first, end, 64);
+    *row = find_start(rows, *row, from);
+    int good = look_at_eights(rows, to, row);
+    for (uint64_t at; *row < rows->end && (at = load_offset(rows->destination, *row)) < to; ++*row)
+        good &= (rows->destination->bytes[at] & 0xc0) != 0x80;
+    return good;
 }
 
 /* Judges bytes from .. to one by one; those before `first` are nobody's. */
@@ -90,41 +114,54 @@ static void walk_on(fp_text_walk *walk, uint64_t to) {
     while (walk->judged < to && !walk->is_wrong) {
         uint64_t from = walk->judged, end = to - from < PIECE ? to : from + PIECE;
         uint32_t found = fp_utf8_judge(rows->level, bytes + from, end - from);
-        if (found & FP_UTF8_WRONG ||
-            (found & FP_UTF8_HIGH && !look_at_starts(rows, from, end, &walk->row)))
+        if (found & FP_UTF8_WRONG || (found & FP_UTF8_HIGH && !walk->every_start &&
+                                      !look_at_starts(rows, from, end, &walk->row)))
             walk->is_wrong = 1;
         walk->judged = end;
     }
 }
 
-/* Bytes from .. to may be above 127. The bytes after them must be judged, too, since a character may
- * lack them. What came before and is due by now is there. Where all tokens are UTF-8, and no
- * character lacks a byte before them, only rows that begin inside a token can be wrong. */
-static void expect(fp_text_walk *walk, uint64_t from, uint64_t to, int is_whole) {
+/* Bytes from .. to must be judged, and three bytes after them, since a character may lack them. What
+ * came before and is due by now is there. */
+static void expect(fp_text_walk *walk, uint64_t from, uint64_t to) {
     if (from > walk->due) {
         walk_on(walk, walk->due);
-        if (is_whole) {
-            walk->is_wrong |= !look_at_starts(walk->rows, from, to, &walk->row);
-            return;
-        }
         if (walk->judged < from) walk->judged = from;
     }
     walk->due = to + CONTEXT;
 }
 
-/* Bytes that were never shown may be above 127. */
+/* Of bytes that were never shown nothing is known. */
 static void expect_hidden(fp_text_walk *walk, uint64_t to) {
-    if (walk->shown < to) expect(walk, walk->shown, to, 0);
+    if (walk->shown < to) expect(walk, walk->shown, to);
     walk->shown = to;
 }
 
+/* After a run of which nothing was found out, so many runs are judged without an attempt, and twice as
+ * many each time. */
+#define LEAST_WAIT 3u
+#define MOST_WAIT  63u
+
 static void look(void *context, const fp_decode_seen *seen) {
     fp_text_walk *walk = context;
-    uint64_t begin = (uint64_t)(seen->begin - walk->rows->destination->bytes),
-             end = begin + (uint64_t)(seen->end - seen->begin);
+    const uint8_t *bytes = walk->rows->destination->bytes;
+    uint64_t begin = (uint64_t)(seen->begin - bytes), end = (uint64_t)(seen->end - bytes),
+             known = walk->is_whole ? end : (uint64_t)(seen->known - bytes);
     expect_hidden(walk, begin);
-    for (uint64_t i = 0; i < seen->high_count; i++)
-        expect(walk, begin + seen->high[i].from, begin + seen->high[i].to, seen->high[i].is_whole);
+    if (known > begin) {
+        /* From now on each row is looked at, and rows before once more. */
+        if (!walk->every_start) walk->row = find_start(walk->rows, walk->rows->first, walk->from);
+        walk->every_start = 1;
+        walk->patience = 0;
+        walk->is_wrong |= seen->is_wrong | !look_at_eights(walk->rows, known, &walk->row);
+    } else if (walk->watch.wants_text) {
+        walk->wait = walk->patience = 2 * walk->patience + LEAST_WAIT;
+        if (walk->wait > MOST_WAIT) walk->wait = walk->patience = MOST_WAIT;
+    } else if (walk->wait) {
+        walk->wait--;
+    }
+    if (known < end) expect(walk, known, end);
+    walk->watch.wants_text = !walk->is_whole && !walk->wait && end - walk->from >= CONTEXT;
     walk->shown = end;
     if (walk->due <= end)
         walk_on(walk, walk->due);
@@ -132,14 +169,15 @@ static void look(void *context, const fp_decode_seen *seen) {
         walk_on(walk, end - (end - walk->judged) % WHOLE);
 }
 
-void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from, int rarely_high) {
+void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from, int is_whole) {
     *walk = (fp_text_walk){.rows = rows,
                            .from = from,
                            .shown = from,
                            .judged = from + CONTEXT,
                            .due = from,
                            .row = rows->first,
-                           .watch = {look, walk, rarely_high}};
+                           .is_whole = is_whole,
+                           .watch = {look, walk, 0}};
 }
 
 int fp_text_end(fp_text_walk *walk, uint64_t to, fp_text_edges edges) {
@@ -149,6 +187,7 @@ int fp_text_end(fp_text_walk *walk, uint64_t to, fp_text_edges edges) {
     if (from == to) return 1;
     expect_hidden(walk, to);
     walk_on(walk, walk->due < to ? walk->due : to);
+    if (walk->every_start) walk->is_wrong |= !look_at_starts(rows, from, to, &walk->row);
     return !walk->is_wrong && (!edges.is_start || few_are_good(bytes, from, from, few)) &&
            (!edges.is_end || is_whole(bytes, from, to)) && look_at_starts(rows, from, few, &row);
 }

@@ -10,7 +10,6 @@
 
 #include "options.h"
 #include "threads.h"
-#include "utf8.h"
 
 #include <inttypes.h>
 
@@ -166,33 +165,13 @@ fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t
     return made ? FASTPAIR_OK : fp_fail_memory(error, 1ull << dictionary->dict.code_bits);
 }
 
-/* One byte in so many above 127 is rare. Dictionaries of text that is mostly ASCII have one in 50 to
- * one in 10,000, those of other text one in 2. */
-#define RARE 8u
-
-static uint32_t look_at_tokens(const fp_dict *dict) {
-    uint64_t high = 0;
-    /* Codes without a token decode to zeros. */
-    if (fp_is_ascii(dict->bytes, dict->bytes_size)) return FP_TOKENS_ASCII;
-    for (uint64_t i = 0; i < dict->bytes_size; i++) high += dict->bytes[i] >> 7;
-    return high < dict->bytes_size / RARE ? FP_TOKENS_RARELY_HIGH : FP_TOKENS_ANY;
-}
-
-static uint32_t tokens_are(fp_column_dict *dictionary) {
-    uint32_t are = __atomic_load_n(&dictionary->tokens_are, __ATOMIC_RELAXED);
-    if (are == FP_TOKENS_UNKNOWN) {
-        are = look_at_tokens(&dictionary->dict);
-        __atomic_store_n(&dictionary->tokens_are, are, __ATOMIC_RELAXED);
+uint32_t fp_column_dict_text(fp_column_dict *dictionary) {
+    uint32_t text = __atomic_load_n(&dictionary->text, __ATOMIC_RELAXED);
+    if (text == FP_TOKENS_UNKNOWN) {
+        text = fp_token_text(&dictionary->dict, NULL);
+        __atomic_store_n(&dictionary->text, text, __ATOMIC_RELAXED);
     }
-    return are;
-}
-
-int fp_column_dict_is_ascii(fp_column_dict *dictionary) {
-    return tokens_are(dictionary) == FP_TOKENS_ASCII;
-}
-
-int fp_column_dict_is_rarely_high(fp_column_dict *dictionary) {
-    return tokens_are(dictionary) <= FP_TOKENS_RARELY_HIGH;
+    return text;
 }
 
 uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary) {

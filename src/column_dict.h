@@ -5,6 +5,7 @@
 
 #include "decode.h"
 #include "footer.h"
+#include "token_text.h"
 
 #include <pthread.h>
 
@@ -21,9 +22,6 @@ typedef struct fp_open_settings {
 fastpair_status fp_open_settings_resolve(const fastpair_open_options *options,
                                          fp_open_settings *settings, fastpair_error *error);
 
-/* Which bytes a dictionary's tokens have: none above 127, few, or any. */
-enum { FP_TOKENS_UNKNOWN, FP_TOKENS_ASCII, FP_TOKENS_RARELY_HIGH, FP_TOKENS_ANY };
-
 /* Any number of threads may use one at once. What is above the empty line never
  * changes. */
 typedef struct fp_column_dict {
@@ -37,7 +35,7 @@ typedef struct fp_column_dict {
     fp_decoder *decoder;              /* NULL until first used, then for good: read atomically */
     fp_decoder *word_decoder;         /* of words of cold chunks; the same */
     uint8_t *length_of_code;          /* the same */
-    uint32_t tokens_are;              /* FP_TOKENS_ constant: read atomically */
+    uint32_t text;                    /* FP_TOKENS_ constant: read atomically */
 } fp_column_dict;
 
 /* What decoding tables may take: up to 18 bytes per code, and copies of tokens of more than 16 bytes,
@@ -81,12 +79,8 @@ fastpair_status fp_column_dict_word_decoder(fp_column_dict *dictionary, const fp
 fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t **lengths,
                                        fastpair_error *error);
 
-/* 1 if no token has a byte above 127, so that whatever codes decode to is ASCII. Looks at the tokens
- * once. */
-int fp_column_dict_is_ascii(fp_column_dict *dictionary);
-
-/* 1 if few bytes of tokens are above 127, or none. */
-int fp_column_dict_is_rarely_high(fp_column_dict *dictionary);
+/* What its tokens are as text: one of the constants of token_text.h. Looks at the tokens once. */
+uint32_t fp_column_dict_text(fp_column_dict *dictionary);
 
 /* Upper bound on what tables that are not built yet will take, or 0 if all are there. */
 uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary);

@@ -28,19 +28,13 @@ void fp_decoder_close(fp_decoder *decoder, const fastpair_allocator *allocator);
  * this many codes per thread on (docs/lab/cpu-decoder.md). */
 #define FP_BULK_CODES (1u << 19)
 
-/* Bytes from .. to of some decoded ones: whole tokens. They may have bytes above 127. */
-typedef struct fp_stretch {
-    uint32_t from;
-    uint32_t to : 31;
-    uint32_t is_whole : 1; /* every token of them is UTF-8, each for itself */
-} fp_stretch;
-
-/* Bytes that were just decoded. Those above 127 are in stretches, which ascend and do not overlap;
- * they may have other bytes, too. */
+/* Bytes that were just decoded: whole tokens. */
 typedef struct fp_decode_seen {
     const uint8_t *begin, *end;
-    const fp_stretch *high; /* counted from `begin` */
-    uint64_t high_count;
+    /* Bytes begin .. known are UTF-8 if `is_wrong` is 0, as far as they and the three bytes before them
+     * say: a character may lack bytes at the end. Of others nothing is known. */
+    const uint8_t *known;
+    int is_wrong;
 } fp_decode_seen;
 
 /* Somebody who looks at decoded bytes while they are in the first-level cache: called now and then,
@@ -48,9 +42,9 @@ typedef struct fp_decode_seen {
 typedef struct fp_decode_watch {
     void (*look)(void *context, const fp_decode_seen *seen);
     void *context;
-    /* Bytes above 127 are rare, so that it pays to find them while decoding. What is true of it
-     * decides how fast all this is, and nothing else. */
-    int rarely_high;
+    /* 1: as much as possible should be known of bytes. There are at least three bytes before them.
+     * Whoever looks may change it. */
+    int wants_text;
 } fp_decode_watch;
 
 /* Codes first .. first + count of a packed stream. Whoever fills it in has checked that

@@ -7,11 +7,11 @@
  * masks are prepared one block before they are needed. */
 #if defined(__x86_64__)
 #include "decode_avx512.h"
-#include "utf8.h"
+#include "decode_pieces.h"
 
 #include <string.h>
 
-#define BLOCK        64u /* codes */
+#define BLOCK        FP_PIECES_BLOCK /* codes */
 #define BLOCK_GROUPS (BLOCK / FP_DECODE_GROUP)
 #define MOST_CLASSES sizeof(((fp_squeeze *)0)->by_class)
 
@@ -23,41 +23,26 @@ void fp_spread_fill(uint32_t code_bits, fp_spread *tables) {
     }
 }
 
-void fp_squeeze_fill(uint32_t code_bits, uint32_t cell_bytes, const uint8_t *lengths,
+void fp_squeeze_fill(const fp_decoder *decoder, const uint8_t *lengths, const uint8_t *partial,
                      fp_squeeze *tables) {
-    uint32_t shift = fp_squeeze_shift(code_bits);
+    const uint32_t shift = fp_squeeze_shift(decoder->code_bits);
     /* Zeros to the end: the loop loads twice what 6 bits need. */
-    memset(tables->by_class, 0, sizeof tables->by_class);
-    for (uint32_t class = 0; class < 1u << (code_bits - shift); class ++) {
+    memset(tables, 0, sizeof *tables);
+    for (uint32_t class = 0; class < 1u << (decoder->code_bits - shift); class ++) {
         uint8_t length = lengths[class << shift];
-        tables->by_class[class] = cell_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
+        tables->by_class[class] = decoder->cell_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
+        tables->text_by_class[class] = length;
     }
-    fp_spread_fill(code_bits, &tables->spread);
+    for (uint32_t code = 0; code < decoder->code_slots; code++)
+        if (partial[code]) tables->text_by_class[code >> shift] |= FP_CLASS_PARTIAL;
+    fp_spread_fill(decoder->code_bits, &tables->spread);
 }
 
-/* Whether a token is UTF-8 by itself; mostly it is ASCII. */
-static int is_partial(const uint8_t *token, uint32_t length) {
-    uint8_t seen = 0;
-    for (uint32_t i = 0; i < length; i++) seen |= token[i];
-    return seen >> 7 && fp_utf8_fault(token, length) != UINT64_MAX;
-}
-
-uint64_t fp_squeeze_flag(const fp_dict *dict, uint32_t cell_bytes, uint8_t *cells) {
-    uint64_t places = cell_bytes == 8 ? 0x8080808080808080u : 0x8000800080008000u;
-    const uint8_t *token = dict->bytes;
-    for (uint32_t r = 0; r < dict->run_count; r++) {
-        const fp_run *run = &dict->runs[r];
-        for (uint32_t i = 0; i < run->count; i++, token += run->length) {
-            uint8_t *last = cells + (uint64_t)(run->first_code + i + 1) * cell_bytes - 1;
-            if (!is_partial(token, run->length)) continue;
-            if (run->length < cell_bytes)
-                *last = 0x80;
-            else if (*last < 0x80)
-                places = UINT64_MAX;
-        }
-    }
-    return places;
-}
+/* What the loop is compiled for. */
+typedef struct squeeze_kind {
+    uint32_t bits, cell_bytes;
+    int marks; /* only for cells of 16 bytes */
+} squeeze_kind;
 
 /* A prepared block, for cells of 8 bytes. */
 typedef struct short_block {
@@ -143,9 +128,10 @@ FP_INLINE __m512i long_masks(__m512i lengths) {
     return _mm512_sub_epi16(_mm512_sllv_epi16(one, lengths), one);
 }
 
-FP_INLINE void make_long(const unpacker *tables, __m512i low, __m512i high, uint32_t bits,
-                         long_block *to) {
-    if (bits < 16) {
+/* *partial gets bits of codes whose classes are partial, if the loop marks. */
+FP_INLINE void make_long(const unpacker *tables, __m512i low, __m512i high, squeeze_kind kind,
+                         long_block *to, uint64_t *partial) {
+    if (kind.bits < 16) {
         _mm512_store_si512(to->doubled.narrow, _mm512_slli_epi16(low, 1));
         _mm512_store_si512(to->doubled.narrow + 32, _mm512_slli_epi16(high, 1));
     } else {
@@ -153,7 +139,11 @@ FP_INLINE void make_long(const unpacker *tables, __m512i low, __m512i high, uint
         store_doubled(high, to->doubled.wide + 32);
     }
     /* Widening undoes the order of packing. */
-    __m512i lengths = look_up_classes(tables, low, high, bits), zero = _mm512_setzero_si512();
+    __m512i lengths = look_up_classes(tables, low, high, kind.bits), zero = _mm512_setzero_si512();
+    if (kind.marks) {
+        *partial = _mm512_movepi8_mask(lengths);
+        lengths = _mm512_and_si512(lengths, _mm512_set1_epi8(FP_CLASS_PARTIAL - 1));
+    }
     _mm512_store_si512(to->keep, long_masks(_mm512_unpacklo_epi8(lengths, zero)));
     _mm512_store_si512(to->keep + BLOCK / 8, long_masks(_mm512_unpackhi_epi8(lengths, zero)));
 }
@@ -163,15 +153,16 @@ typedef union block {
     long_block of_long;
 } block;
 
-/* Prepares one block and returns the greater of `greatest` and its codes, element by element. */
-FP_INLINE __m512i unpack(const unpacker *tables, const uint8_t *packed, uint32_t bits,
-                         uint32_t cell_bytes, __m512i greatest, block *to) {
+/* Prepares one block and returns the greater of `greatest` and its codes, element by element.
+ * *partial as make_long has it. */
+FP_INLINE __m512i unpack(const unpacker *tables, const uint8_t *packed, squeeze_kind kind,
+                         __m512i greatest, block *to, uint64_t *partial) {
     __m512i low = unpack_32(&tables->spread, packed),
-            high = unpack_32(&tables->spread, packed + 4 * bits);
-    if (cell_bytes == 8)
-        make_short(tables, low, high, bits, &to->of_short);
+            high = unpack_32(&tables->spread, packed + 4 * kind.bits);
+    if (kind.cell_bytes == 8)
+        make_short(tables, low, high, kind.bits, &to->of_short);
     else
-        make_long(tables, low, high, bits, &to->of_long);
+        make_long(tables, low, high, kind, &to->of_long, partial);
     return _mm512_max_epu16(greatest, _mm512_max_epu16(low, high));
 }
 
@@ -195,20 +186,18 @@ FP_INLINE __m256i four_cells(const uint8_t *cells, const uint16_t *codes) {
     return with_cell(joined, 8, cells, word >> 48);
 }
 
-/* Stores the bytes of `joined` that `keep` has bits for; the store itself has 64 bytes. *seen gets
- * `joined`. */
-FP_INLINE uint8_t *squeeze(__m512i joined, uint64_t keep, __m512i *seen, uint8_t *out) {
-    *seen = joined;
+/* Stores the bytes of `joined` that `keep` has bits for; the store itself has 64 bytes. */
+FP_INLINE uint8_t *squeeze(__m512i joined, uint64_t keep, uint8_t *out) {
     _mm512_storeu_si512(out, _mm512_maskz_compress_epi8(keep, joined));
     return out + count_bits(keep);
 }
 
 FP_INLINE uint8_t *eight_short(const uint8_t *cells, const short_block *from, uint32_t eight,
-                               __m512i *seen, uint8_t *out) {
+                               uint8_t *out) {
     const uint16_t *codes = from->codes + eight * 8;
     __m256i low = four_cells(cells, codes), high = four_cells(cells, codes + 4);
     __m512i joined = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-    return squeeze(joined, from->keep[keep_of(eight)], seen, out);
+    return squeeze(joined, from->keep[keep_of(eight)], out);
 }
 
 FP_INLINE __m256i two_long_cells(const uint8_t *cells, uint64_t first_doubled,
@@ -220,7 +209,7 @@ FP_INLINE __m256i two_long_cells(const uint8_t *cells, uint64_t first_doubled,
 
 /* Codes are extracted as in four_cells. */
 FP_INLINE uint8_t *four_long(const uint8_t *cells, const long_block *from, uint32_t four,
-                             uint32_t bits, __m512i *seen, uint8_t *out) {
+                             uint32_t bits, uint8_t *out) {
     __m256i low, high;
     if (bits < 16) {
         const uint16_t *doubled = from->doubled.narrow + four * 4;
@@ -233,69 +222,59 @@ FP_INLINE uint8_t *four_long(const uint8_t *cells, const long_block *from, uint3
         low = two_long_cells(cells, (uint32_t)first, first >> 32);
         high = two_long_cells(cells, (uint32_t)second, second >> 32);
     }
-    return squeeze(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), from->keep[four], seen,
-                   out);
+    return squeeze(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), from->keep[four], out);
 }
-
-/* What the loop is compiled for. */
-typedef struct squeeze_kind {
-    uint32_t bits, cell_bytes;
-    int marks;
-} squeeze_kind;
 
 /* Stores the tokens of the block's n-th store. */
 FP_INLINE uint8_t *store_tokens(const uint8_t *cells, const block *from, uint32_t n,
-                                squeeze_kind kind, __m512i *seen, uint8_t *out) {
-    return kind.cell_bytes == 8 ? eight_short(cells, &from->of_short, n, seen, out)
-                                : four_long(cells, &from->of_long, n, kind.bits, seen, out);
+                                squeeze_kind kind, uint8_t *out) {
+    return kind.cell_bytes == 8 ? eight_short(cells, &from->of_short, n, out)
+                                : four_long(cells, &from->of_long, n, kind.bits, out);
 }
 
 FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run *run,
                                   const squeeze_kind kind) {
-    const uint32_t bits = kind.bits, cell_bytes = kind.cell_bytes;
-    marker seen = begin_marks(run, decoder->squeeze->partial);
-    uint64_t marked = 0;
-    __m512i joined[2]; /* what the last two stores were made of */
+    const uint32_t bits = kind.bits;
     const fp_squeeze *from = decoder->squeeze;
+    const uint8_t *by_class = kind.marks ? from->text_by_class : from->by_class;
     unpacker tables = {.spread = load_spread(&from->spread, bits)};
     const uint32_t registers = 2 * answers_of(bits);
 #pragma GCC unroll 16
     for (uint32_t i = 0; i < registers; i++)
-        tables.by_class[i] = _mm512_loadu_si512(from->by_class + 64 * i);
+        tables.by_class[i] = _mm512_loadu_si512(by_class + 64 * i);
     const uint8_t *cells = decoder->cells;
-    const uint32_t stores = BLOCK * cell_bytes / 64;
-    const uint64_t ahead = run->ahead;
+    const uint32_t stores = BLOCK * kind.cell_bytes / 64;
+    const uint64_t ahead = run->ahead, blocks = readable_blocks(run, bits, BLOCK);
     fp_decode_run rest = *run; /* what is still to be decoded */
-    uint64_t left = readable_blocks(run, bits, BLOCK);
     __m512i greatest = _mm512_setzero_si512();
+    marker seen = {{0}};
     block ready[2];
     uint8_t *out = rest.out;
-    if (left) greatest = unpack(&tables, rest.packed, bits, cell_bytes, greatest, &ready[0]);
-    for (uint32_t now = 0; left; left--, now ^= 1) {
+    if (blocks) greatest = unpack(&tables, rest.packed, kind, greatest, &ready[0], seen.partial);
+    for (uint64_t done = 1; done <= blocks; done++) {
         rest.packed += 8 * bits;
         rest.groups -= BLOCK_GROUPS;
-        if (left > 1)
-            greatest = unpack(&tables, rest.packed, bits, cell_bytes, greatest, &ready[now ^ 1]);
+        if (done < blocks)
+            greatest = unpack(&tables, rest.packed, kind, greatest, &ready[done % 2],
+                              kind.marks ? &seen.partial[done] : NULL);
 #pragma GCC unroll 16
         for (uint32_t n = 0; n < stores; n++) {
             __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 3);
-            out = store_tokens(cells, &ready[now], n, kind, &joined[n % 2], out);
-            if (kind.marks && n % 2) /* the bits of all three */
-                seen.bytes = _mm512_ternarylogic_epi64(seen.bytes, joined[0], joined[1], 0xfe);
+            out = store_tokens(cells, &ready[(done - 1) % 2], n, kind, out);
         }
-        if (kind.marks) mark(&seen, &marked, out);
     }
     /* Bad codes have the lengths of their classes, at most a cell, so it is early enough to refuse
      * them here. */
     __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
+    if (kind.marks) look_at_partial(decoder, run, &seen, blocks, out);
     rest.out = out;
     if (rest.groups) out = fp_decode_loop_avx2(decoder, &rest);
-    return kind.marks && out ? end_marks(&seen, marked, out) : out;
+    return out;
 }
 
 #define SQUEEZE(width)                                                                             \
-    (decoder->cell_bytes == 8 ? squeeze_blocks(decoder, run, (squeeze_kind){width, 8, marks})      \
+    (decoder->cell_bytes == 8 ? squeeze_blocks(decoder, run, (squeeze_kind){width, 8, 0})          \
                               : squeeze_blocks(decoder, run, (squeeze_kind){width, 16, marks}))
 
 FP_INLINE uint8_t *squeeze_codes(const fp_decoder *decoder, const fp_decode_run *run,

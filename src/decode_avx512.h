@@ -36,37 +36,6 @@ FP_INLINE uint64_t count_bits(uint64_t mask) {
     return count;
 }
 
-/* What a loop that marks knows of a stretch: where it began, and all its bytes, one over the other. */
-typedef struct marker {
-    fp_marks *marks;
-    const uint8_t *origin, *from;
-    uint64_t partial; /* bytes of these places above 127 say that tokens are not UTF-8 */
-    __m512i bytes;
-} marker;
-
-FP_INLINE marker begin_marks(const fp_decode_run *run, uint64_t partial) {
-    return (marker){run->marks, run->out, run->out, partial, _mm512_setzero_si512()};
-}
-
-/* Ends a stretch and begins the next. No branch depends on the bytes. */
-FP_INLINE void mark(marker *at, uint64_t *count, const uint8_t *out) {
-    uint64_t high = _mm512_movepi8_mask(at->bytes);
-    at->marks->high[*count] =
-        (fp_stretch){(uint32_t)(at->from - at->origin), (uint32_t)(out - at->origin) & 0x7fffffff,
-                     !(high & at->partial)};
-    *count += high != 0;
-    at->from = out;
-    at->bytes = _mm512_setzero_si512();
-}
-
-/* Ends the last stretch, of which nothing need be known. */
-FP_INLINE uint8_t *end_marks(marker *at, uint64_t count, uint8_t *out) {
-    at->marks->high[count] = (fp_stretch){(uint32_t)(at->from - at->origin),
-                                          (uint32_t)(out - at->origin) & 0x7fffffff, 0};
-    at->marks->count = count + (out > at->from);
-    return out;
-}
-
 /* Blocks of `codes` codes that may be read: the last 32 codes of a block are read as 64 bytes,
  * too. */
 FP_INLINE uint64_t readable_blocks(const fp_decode_run *run, uint32_t bits, uint32_t codes) {

@@ -11,6 +11,7 @@
  * a store comes some steps after its loads. Bad codes are refused at the end. */
 #if defined(__x86_64__)
 #include "decode_avx512.h"
+#include "decode_text.h"
 
 #include <string.h>
 
@@ -50,7 +51,21 @@ static void fill_cells(const fp_dict *dict, uint8_t *cell) {
     }
 }
 
-void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_decoder *decoder) {
+/* Finds two ranges that hold all partial codes: the first ones, and the others from the first to the
+ * last. In dictionaries of text the first are bytes, and all others have two or three bytes. */
+static void find_partial(const uint8_t *partial, uint32_t slots, fp_bricks *tables) {
+    uint32_t ranges = 0;
+    tables->partial[0].count = tables->partial[1].count = 0;
+    for (uint32_t code = 0; code < slots; code++) {
+        if (!partial[code]) continue;
+        if (ranges < 2 && (!code || !partial[code - 1]))
+            tables->partial[ranges++].from = (uint16_t)code;
+        tables->partial[ranges - 1].count = (uint16_t)(code + 1 - tables->partial[ranges - 1].from);
+    }
+}
+
+void fp_bricks_fill(const fp_dict *dict, const uint8_t *partial, fp_bricks *tables, uint8_t *cells,
+                    fp_decoder *decoder) {
     const uint32_t most = decoder->cell_bytes / FP_BRICK;
     const uint32_t count = fp_bricks_count(dict), unit = count <= FP_MOST_DOUBLED ? 2 : 1;
     uint32_t brick = 1, longest = 0; /* the next, and how many the longest token so far has */
@@ -78,6 +93,8 @@ void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_d
     tables->unit = unit;
     decoder->bricks = tables;
     decoder->bulk_loop = fp_decode_bricks_avx512;
+    if (!partial) return;
+    find_partial(partial, dict->code_slots, tables);
     decoder->marking_loop = fp_mark_bricks_avx512;
 }
 
@@ -97,6 +114,7 @@ typedef struct lister {
     __m512i codes[FP_MOST_BRICKS];
     __m512i repeat[FP_MOST_BRICKS];
     __m512i ordinals, least;
+    __m512i partial_from[2], partial_count[2];
 } lister;
 
 FP_INLINE lister load_lister(const fp_decoder *decoder, uint32_t most) {
@@ -111,7 +129,23 @@ FP_INLINE lister load_lister(const fp_decoder *decoder, uint32_t most) {
         made.repeat[n] = _mm512_loadu_si512(from->repeat[n]);
         made.codes[n] = _mm512_set1_epi16((short)from->codes[n]);
     }
+#pragma GCC unroll 2
+    for (uint32_t n = 0; n < 2; n++) {
+        made.partial_from[n] = _mm512_set1_epi16((short)from->partial[n].from);
+        made.partial_count[n] = _mm512_set1_epi16((short)from->partial[n].count);
+    }
     return made;
+}
+
+/* Bits for codes in a range of partial ones. A subtraction that stops at 0 leaves bits of numbers that are
+ * below a count. */
+FP_INLINE __m512i find_partial_codes(const lister *by, __m512i codes) {
+    __m512i found[2];
+#pragma GCC unroll 2
+    for (uint32_t n = 0; n < 2; n++)
+        found[n] =
+            _mm512_subs_epu16(by->partial_count[n], _mm512_sub_epi16(codes, by->partial_from[n]));
+    return _mm512_or_si512(found[0], found[1]);
 }
 
 /* Appends the numbers of the bricks of 32 codes and returns the end of the list, after which 64 bytes
@@ -175,11 +209,9 @@ FP_INLINE uint8_t *store(squeezed made, uint8_t *out, uint64_t ahead) {
 /* Where bricks come from and go to. */
 typedef struct mason {
     __m512i bounds;
-    marker seen;
     const uint8_t *cells;
     uint8_t *out;
     uint64_t ahead;
-    uint64_t marked;
 } mason;
 
 /* For each step i of DEPTH. A macro, since gcc leaves short loops as they are at -O2, and what is ready
@@ -188,15 +220,12 @@ typedef struct mason {
     do {                                                                                           \
         step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)                            \
     } while (0)
-#define LOAD_STEP(i) ready[i] = squeeze(at->cells, list + (i)*AT_A_TIME, unit, at->bounds);
-#define STORE_STEP(i)                                                                              \
-    at->seen.bytes = _mm512_or_si512(at->seen.bytes, ready[i].bytes);                              \
-    out = store(ready[i], out, at->ahead);
+#define LOAD_STEP(i)  ready[i] = squeeze(at->cells, list + (i)*AT_A_TIME, unit, at->bounds);
+#define STORE_STEP(i) out = store(ready[i], out, at->ahead);
 
 /* Bricks list .. end, a multiple of DEPTH * AT_A_TIME. */
 FP_INLINE void store_bricks(mason *at, const uint16_t *list, const uint16_t *end,
-                            const brick_kind kind) {
-    const uint32_t unit = kind.unit;
+                            const uint32_t unit) {
     _Static_assert(DEPTH == 8, "EACH_STEP has so many");
     squeezed ready[DEPTH];
     uint8_t *out = at->out;
@@ -206,10 +235,8 @@ FP_INLINE void store_bricks(mason *at, const uint16_t *list, const uint16_t *end
 #define STORE_AND_LOAD(i) STORE_STEP(i) LOAD_STEP(i)
         EACH_STEP(STORE_AND_LOAD);
 #undef STORE_AND_LOAD
-        if (kind.marks) mark(&at->seen, &at->marked, out);
     }
     EACH_STEP(STORE_STEP);
-    if (kind.marks) mark(&at->seen, &at->marked, out);
     at->out = out;
 }
 
@@ -222,6 +249,27 @@ FP_INLINE void store_singly(mason *at, const uint16_t *list, const uint16_t *end
     }
 }
 
+/* Looks at the tokens of partial codes in `blocks` blocks. They decode to bytes up to `known`. */
+FP_INLINE void look_at_partial(const fp_decoder *decoder, const fp_decode_run *run,
+                               const lister *by, uint64_t blocks, const uint8_t *known) {
+    const uint32_t bits = decoder->code_bits;
+    fp_chain chain = fp_chain_begin(run->out);
+    *run->marks = (fp_marks){run->out, 0};
+    for (uint64_t n = 0; n < blocks * (BLOCK / 32); n++) {
+        __m512i codes = unpack_32(&by->spread, run->packed + n * 4 * bits),
+                found = find_partial_codes(by, codes);
+        uint32_t mask = _mm512_test_epi16_mask(found, found);
+        if (!mask) continue;
+        uint16_t list[32];
+        _mm512_storeu_si512(list, codes);
+        for (; mask; mask &= mask - 1) {
+            uint32_t i = (uint32_t)__builtin_ctz(mask);
+            if (!fp_chain_add(&chain, decoder, n * 32 + i, list[i])) return;
+        }
+    }
+    fp_chain_end(&chain, blocks * BLOCK, known, run->marks);
+}
+
 FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *run,
                                 const brick_kind kind) {
     const lister by = load_lister(decoder, kind.most);
@@ -229,14 +277,14 @@ FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *
                 .bounds = _mm512_mask_set1_epi8(_mm512_set1_epi8((char)(PADDING - 1)),
                                                 0x0001000100010001, (char)PADDING),
                 .out = run->out,
-                .ahead = run->ahead,
-                .seen = begin_marks(run, UINT64_MAX)};
+                .ahead = run->ahead};
     const uint32_t bits = decoder->code_bits;
     fp_decode_run rest = *run; /* what is still to be decoded */
     __m512i greatest = _mm512_setzero_si512();
     _Static_assert(DEPTH * AT_A_TIME <= 32, "one register holds what is left of a block");
     _Alignas(64) uint16_t list[32 + BLOCK * FP_MOST_BRICKS + 32], *end = list;
-    for (uint64_t left = readable_blocks(run, bits, BLOCK); left; left--) {
+    const uint64_t blocks = readable_blocks(run, bits, BLOCK);
+    for (uint64_t n = 0; n < blocks; n++) {
         for (uint32_t i = 0; i < BLOCK / 32; i++, rest.packed += 4 * bits) {
             __m512i codes = unpack_32(&by.spread, rest.packed);
             greatest = _mm512_max_epu16(greatest, codes);
@@ -244,16 +292,17 @@ FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *
         }
         rest.groups -= BLOCK / FP_DECODE_GROUP;
         uint16_t *whole = end - (end - list) % (DEPTH * AT_A_TIME);
-        store_bricks(&at, list, whole, kind);
+        store_bricks(&at, list, whole, kind.unit);
         _mm512_storeu_si512(list, _mm512_loadu_si512(whole));
         end = list + (end - whole);
     }
     const __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
     store_singly(&at, list, end, kind.unit);
+    if (kind.marks) look_at_partial(decoder, run, &by, blocks, at.out);
     rest.out = at.out;
     if (rest.groups) at.out = fp_decode_long_avx2(decoder, &rest);
-    return kind.marks && at.out ? end_marks(&at.seen, at.marked, at.out) : at.out;
+    return at.out;
 }
 
 FP_INLINE uint8_t *lay_bricks(const fp_decoder *decoder, const fp_decode_run *run,

@@ -54,13 +54,14 @@ _Static_assert(8 * FP_BAD_PAIR_LENGTH(8) + 16 <= FP_DECODE_OVERRUN(8) &&
 _Static_assert(FP_DECODE_OVERRUN(8) >= 64 && FP_DECODE_OVERRUN(32) >= 64,
                "stores of 64 bytes stay within it, too");
 
-/* Where a loop has met bytes above 127: stretches as fp_decode_seen has them. A run has at most
- * FP_MOST_MARKS of them, because each is of 64 codes or 32 bricks, and one of what is left. */
-#define FP_MOST_MARKS 272u
+/* What a loop that looks for UTF-8 has found: as in fp_decode_seen. */
 typedef struct fp_marks {
-    uint64_t count;
-    fp_stretch high[FP_MOST_MARKS];
+    const uint8_t *known;
+    int is_wrong;
 } fp_marks;
+
+/* A run has at most so many codes, if a token may have more than 8 bytes. */
+#define FP_MOST_RUN 2048u
 
 /* What one call of a loop decodes: `groups` groups of packed codes. Of each group the loop reads
  * fp_group_reach bytes, and anything before packed_end. The output has room for groups * 16 cells
@@ -71,7 +72,7 @@ typedef struct fp_decode_run {
     uint64_t groups;
     uint8_t *out;
     uint64_t ahead;
-    fp_marks *marks; /* for loops that mark, and for no others */
+    fp_marks *marks; /* for loops that look for UTF-8, and for no others */
 } fp_decode_run;
 
 /* Returns where the output ends, or NULL if a code is not below N. */
@@ -87,11 +88,12 @@ typedef struct fp_squeeze {
     /* By class, code >> fp_squeeze_shift: with 8-byte cells a bit for each byte of the token, with
      * 16-byte cells its length. */
     uint8_t by_class[1024];
+    /* The same with 16-byte cells, and FP_CLASS_PARTIAL where a token of the class is not UTF-8 by
+     * itself. */
+    uint8_t text_by_class[1024];
     fp_spread spread;
-    /* A bit for each byte of a register of cells: if any of these bytes is above 127, a token may not
-     * be UTF-8 by itself. */
-    uint64_t partial;
 } fp_squeeze;
+#define FP_CLASS_PARTIAL 0x80u
 
 /* Tables of the AVX-512 loop for tokens of more than 16 bytes. It takes tokens as *bricks* of 16
  * bytes, the last of them padded. Bricks are numbered from 1 on, in 16 bits. Up to FP_MOST_DOUBLED of
@@ -113,6 +115,10 @@ typedef struct fp_bricks {
     const uint8_t *cells; /* all bricks in code order, where one with number 0 would begin */
     uint32_t slots;       /* codes from here on have no bricks */
     uint32_t unit;        /* of numbers: 2 if they are doubled, else 1 */
+    /* Two ranges of codes, which hold all whose tokens are not UTF-8 by themselves. */
+    struct {
+        uint16_t from, count;
+    } partial[2];
 } fp_bricks;
 
 /* The classes of fp_class_shift in files are no larger than these: at most 64 codes each, and at
@@ -152,6 +158,14 @@ static inline const uint8_t *fp_token_of(const fp_decoder *decoder, uint32_t cod
     return decoder->cells + (uint64_t)code * decoder->cell_bytes;
 }
 
+/* What fp_token_text says of a code below N, if the decoder has fp_squeeze tables: it is where the table of
+ * lengths has room. */
+static inline uint32_t fp_kind_of(const fp_decoder *decoder, uint32_t code) {
+    return decoder->lookup == FP_LENGTH_BY_DOUBLE
+               ? decoder->lengths[2 * code + 1]
+               : decoder->lengths[(1u << decoder->code_bits) + code];
+}
+
 static inline uint32_t fp_group_bytes(uint32_t code_bits) {
     return code_bits * (FP_DECODE_GROUP / 8);
 }
@@ -183,8 +197,9 @@ uint8_t *fp_mark_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *r
 /* How many bricks the tokens have; 0 if the loop cannot take them. */
 uint32_t fp_bricks_count(const fp_dict *dict);
 /* Fills `cells` with FP_BRICK bytes for each brick, and the tables, and has the decoder use the loop
- * for bulk. */
-void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_decoder *decoder);
+ * for bulk. `partial` is what fp_token_text says; NULL: nothing can be marked. */
+void fp_bricks_fill(const fp_dict *dict, const uint8_t *partial, fp_bricks *tables, uint8_t *cells,
+                    fp_decoder *decoder);
 
 void fp_spread_fill(uint32_t code_bits, fp_spread *tables);
 
@@ -192,12 +207,9 @@ void fp_spread_fill(uint32_t code_bits, fp_spread *tables);
  * the tokens of a class (fp_squeeze_shift) have one length. `lengths` is by code. */
 uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run);
 uint8_t *fp_mark_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run);
-void fp_squeeze_fill(uint32_t code_bits, uint32_t cell_bytes, const uint8_t *lengths,
+/* `partial` is what fp_token_text says. */
+void fp_squeeze_fill(const fp_decoder *decoder, const uint8_t *lengths, const uint8_t *partial,
                      fp_squeeze *tables);
-/* Sets the highest bit of a cell's last byte where the token is not UTF-8 by itself. No decoder stores
- * bytes after a token for good. Returns which bytes of a register of cells to look at: all, if a
- * token that fills its cell lacks the bit. Other tokens that fill cells may have it in vain. */
-uint64_t fp_squeeze_flag(const fp_dict *dict, uint32_t cell_bytes, uint8_t *cells);
 #endif
 
 #endif

@@ -45,7 +45,7 @@ fastpair_status fp_decoder_open_words(const fp_dict *dict, fastpair_cpu_level le
                          .cell_bytes = cell_bytes};
     fp_decoder_choose_long_loops(made, level);
 #if defined(__x86_64__)
-    if (bricks_size) fp_bricks_fill(dict, bricks, cells, made);
+    if (bricks_size) fp_bricks_fill(dict, NULL, bricks, cells, made);
 #endif
     return FASTPAIR_OK;
 }

@@ -2,10 +2,13 @@
  * of every token.
  *
  * The trick: tokens are sorted by (part, length, frequency), and each run of equal length begins on
- * a class boundary. So a code's upper bits give its token's length. Then neighbouring codes are
- * exchanged, so that the banks of a GPU's shared memory are used evenly. Refuses nothing that
- * training produces. */
+ * a class boundary. So a code's upper bits give its token's length. In dictionaries of text, a run
+ * ends with the tokens that are not UTF-8 by themselves, so that the upper bits tell these, too, but
+ * for few rare ones. Then neighbouring codes are exchanged, so that the banks of a GPU's shared memory
+ * are used evenly. Refuses nothing that training produces. */
 #include "number.h"
+
+#include "utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +19,7 @@ typedef struct ranked {
     uint8_t cold; /* 0 in the hot part */
     uint8_t length;
     uint8_t resident; /* bytes in a GPU's shared memory */
+    uint8_t partial;  /* 1 if the token is not UTF-8 by itself, in a dictionary of text */
 } ranked;
 
 static int by_frequency(const void *left, const void *right) {
@@ -28,7 +32,25 @@ static int by_code_order(const void *left, const void *right) {
     const ranked *a = left, *b = right;
     if (a->cold != b->cold) return a->cold < b->cold ? -1 : 1;
     if (a->length != b->length) return a->length < b->length ? -1 : 1;
+    if (a->partial != b->partial) return a->partial < b->partial ? -1 : 1;
     return by_frequency(left, right);
+}
+
+/* ---------------------------------------------------------------- text */
+
+/* Training on text leaves pieces of one character, and nothing else that is not UTF-8. */
+#define LONGEST_PIECE 3u
+
+/* Marks tokens that are not UTF-8 by themselves, if this is a dictionary of text. */
+static void mark_partial(const fp_tokens *tokens, ranked *list, uint32_t count) {
+    int is_text = 1;
+    for (uint32_t i = 0; i < count && is_text; i++) {
+        const uint8_t *token = fp_token(tokens, list[i].id);
+        list[i].partial = !fp_is_ascii(token, list[i].length) &&
+                          fp_utf8_fault(token, list[i].length) != UINT64_MAX;
+        is_text = !list[i].partial || list[i].length <= LONGEST_PIECE;
+    }
+    for (uint32_t i = 0; i < count && !is_text; i++) list[i].partial = 0;
 }
 
 /* ---------------------------------------------------------------- hot part */
@@ -58,7 +80,8 @@ static uint64_t mark_beyond(ranked *list, uint32_t count, uint64_t bytes) {
     return hot;
 }
 
-/* Marks what is not in the hot part. Returns whether there is a hot part; dictionaries with long
+/* Marks what is not in the hot part. Pieces of characters are rare, and if some of them were hot they
+ * would share a class with frequent letters. Returns whether there is a hot part; dictionaries with long
  * tokens have none. */
 static int mark_cold(ranked *list, uint32_t count, uint32_t max_token, uint32_t hot_codes) {
     if (max_token > FP_SHORT_TOKEN) return 0;
@@ -75,6 +98,7 @@ static int mark_cold(ranked *list, uint32_t count, uint32_t max_token, uint32_t 
         for (uint32_t i = 0; i < count; i++) list[i].cold = i >= hot_codes;
     else if (mark_beyond(list, count, FP_HOT_BYTES) < codes - codes / 100 * FP_MANY_COLD_PERCENT)
         mark_beyond(list, count, FP_HOT_BYTES_MANY_COLD);
+    for (uint32_t i = 0; i < count && !hot_codes; i++) list[i].cold |= list[i].partial;
     return 1;
 }
 
@@ -114,7 +138,7 @@ static void place_codes(fp_dict *dict, ranked *list, uint32_t count) {
 
 /* ---------------------------------------------------------------- banks */
 
-/* Codes of one run between multiples of FP_BANKS. */
+/* Codes of one run between multiples of FP_BANKS, all partial or none. */
 typedef struct neighbours {
     uint64_t count; /* of their occurrences */
     uint32_t first_code;
@@ -149,7 +173,7 @@ static void spread_neighbours(ranked *list, const neighbours *these, uint64_t *l
 }
 
 /* Without this the most frequent token of every run would be in the first bank. Only neighbouring
- * codes are exchanged, so that frequent tokens stay together in caches. `places` has room for two
+ * codes are exchanged, so that frequent tokens stay together in caches. `places` has room for three
  * entries per run and one per FP_BANKS codes. */
 static void spread_over_banks(const fp_dict *dict, ranked *list, neighbours *places) {
     uint64_t load[FP_BANKS] = {0};
@@ -158,7 +182,8 @@ static void spread_over_banks(const fp_dict *dict, ranked *list, neighbours *pla
         const fp_run *run = &dict->runs[r];
         for (uint32_t i = 0; i < run->count; i++, listed++) {
             uint32_t code = run->first_code + i;
-            if (i == 0 || code % FP_BANKS == 0) places[count++] = (neighbours){0, code, listed, 0};
+            if (i == 0 || code % FP_BANKS == 0 || list[listed].partial != list[listed - 1].partial)
+                places[count++] = (neighbours){0, code, listed, 0};
             places[count - 1].count += list[listed].count;
             places[count - 1].codes++;
         }
@@ -196,7 +221,7 @@ static fastpair_status number_once(const fp_number_input *input, int only_used,
     /* There are at most two runs per length, a hot and a cold one. */
     dict->runs = fp_allocate(allocator, 2 * FP_MAX_TOKEN, sizeof *dict->runs);
     neighbours *places =
-        fp_allocate(allocator, tokens->count / FP_BANKS + 2 * 2 * FP_MAX_TOKEN, sizeof *places);
+        fp_allocate(allocator, tokens->count / FP_BANKS + 3 * 2 * FP_MAX_TOKEN, sizeof *places);
     fastpair_status status;
     if (!list || !dict->runs || !places) {
         status = fp_fail_memory(error, tokens->count * (uint64_t)sizeof *list);
@@ -205,10 +230,15 @@ static fastpair_status number_once(const fp_number_input *input, int only_used,
             code_of_id[id] = FP_NO_CODE;
             if (only_used && !input->counts[id]) continue;
             list[dict->tokens++] =
-                (ranked){input->counts[id], id, 0, tokens->lengths[id],
-                         (uint8_t)resident_bytes(tokens->lengths[id], tokens->max_token)};
+                (ranked){input->counts[id],
+                         id,
+                         0,
+                         tokens->lengths[id],
+                         (uint8_t)resident_bytes(tokens->lengths[id], tokens->max_token),
+                         0};
             dict->bytes_size += tokens->lengths[id];
         }
+        mark_partial(tokens, list, dict->tokens);
         int has_hot = mark_cold(list, dict->tokens, tokens->max_token, input->hot_codes);
         place_codes(dict, list, dict->tokens);
         if (has_hot && dict->code_slots > 1u << dict->code_bits) {

@@ -37,6 +37,12 @@ uint32_t fp_utf8_judge(fastpair_cpu_level level, const uint8_t *bytes, uint64_t 
 uint32_t fp_utf8_judge_avx2(const uint8_t *bytes, uint64_t size);
 uint32_t fp_utf8_judge_avx512(const uint8_t *bytes, uint64_t size);
 
+/* Whether bytes at offsets[*row], offsets[*row + 1] and so on continue a character: not 0 if one does.
+ * Looks at 16 offsets at a time, as long as they are before offset number `rows` and below `to`. *row
+ * becomes the first that is left. Offsets ascend from 3 on and are below 2^31. */
+uint32_t fp_utf8_starts_avx512(const uint8_t *bytes, const uint32_t *offsets, uint64_t rows,
+                               uint32_t to, uint64_t *row);
+
 /* 1 if a byte is wrong after the three before it, of which `one` is the nearest. */
 static inline int fp_utf8_is_fault(uint8_t now, uint8_t one, uint8_t two, uint8_t three) {
     int wanted = one >= 0xc2 || two >= 0xe0 || three >= 0xf0;

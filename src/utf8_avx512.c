@@ -48,6 +48,18 @@ FP_JUDGE_INLINE vector odd(vector so_far, vector now) {
 FP_JUDGE_TARGET uint32_t fp_utf8_judge_avx512(const uint8_t *bytes, uint64_t size) {
     return judge(bytes, size);
 }
+/* Numbers of four bytes whose highest byte is the one in question. As signed numbers, those that continue
+ * a character are below all others. */
+FP_JUDGE_TARGET uint32_t fp_utf8_starts_avx512(const uint8_t *bytes, const uint32_t *offsets,
+                                               uint64_t rows, uint32_t to, uint64_t *row) {
+    uint64_t i = *row;
+    vector least = load_zeros();
+    for (; i + 16 <= rows && offsets[i + 15] < to; i += 16)
+        least = _mm512_min_epi32(
+            least, _mm512_i32gather_epi32(_mm512_loadu_si512(offsets + i), bytes - 3, 1));
+    *row = i;
+    return _mm512_cmplt_epi32_mask(least, _mm512_set1_epi32((int)0xc0000000));
+}
 #else
 typedef int fp_utf8_avx512_is_for_x86_64; /* a source file must declare something */
 #endif

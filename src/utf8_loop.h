@@ -28,6 +28,9 @@
 /* Bytes that are looked at together. */
 #define STRETCH 256u
 
+/* Bytes that are judged without asking whether they are ASCII. */
+#define FEW 1024u
+
 /* What begins no character at all, and bytes that must not come after E0, ED, F0 and F4. */
 FP_JUDGE_INLINE vector odd_faults(vector now, vector before) {
     vector below_90 = unless(at_least(now, 0), at_least(now, 0x90)), from_90 = at_least(now, 0x90);
@@ -83,8 +86,29 @@ FP_JUDGE_INLINE uint32_t judge_rest(const uint8_t *bytes, uint64_t done, uint64_
     return found;
 }
 
+/* The same for a register of bytes or more, and not many: with few branches, none of which depends on
+ * single bytes. */
+FP_JUDGE_INLINE uint32_t judge_few(const uint8_t *bytes, uint64_t size) {
+    vector wrong = load_zeros(), all = wrong, odd_ones = odd(wrong, load(bytes - 1));
+    const uint64_t last = size - WIDTH;
+    for (uint64_t i = 0; i < size; i += WIDTH) {
+        const uint8_t *at = bytes + (i < last ? i : last);
+        vector now = load(at);
+        wrong = misplaced(wrong, now, load(at - 1), load(at - 2), load(at - 3));
+        odd_ones = odd(odd_ones, now);
+        all = either(all, now);
+    }
+    if (any(odd_ones))
+        for (uint64_t i = 0; i < size; i += WIDTH) {
+            const uint8_t *at = bytes + (i < last ? i : last);
+            wrong = either(wrong, odd_faults(load(at), load(at - 1)));
+        }
+    return (any(wrong) ? FP_UTF8_WRONG : 0) | (any(all) ? FP_UTF8_HIGH : 0);
+}
+
 /* As fp_utf8_judge. */
 FP_JUDGE_INLINE uint32_t judge(const uint8_t *bytes, uint64_t size) {
+    if (size >= WIDTH && size <= FEW) return judge_few(bytes, size);
     uint64_t done = 0;
     uint32_t found = 0;
     uint32_t high_ones = 0; /* stretches with bytes above 127 before this one, without a gap */

@@ -145,8 +145,9 @@ static fastpair_status collect_column(fastpair_gpu_job *job, const fastpair_colu
         job->chunks[at->next] = describe(column, &view, is_cold ? 0 : image);
         job->chunks[at->next].column = (uint32_t)number;
         job->sources[at->next] = source_of(view.chunk, view.block, job->outputs);
-        described->is_ascii &=
-            view.dictionary ? fp_column_dict_is_ascii(view.dictionary) : !view.chunk->decoded_bytes;
+        described->is_ascii &= view.dictionary
+                                   ? fp_column_dict_text(view.dictionary) == FP_TOKENS_ASCII
+                                   : !view.chunk->decoded_bytes;
         if (!view.dictionary) continue;
         /* Chunk after chunk has the same dictionary: what is known need not be looked up. */
         if (at->dict != view.dictionary)

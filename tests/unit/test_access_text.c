@@ -5,29 +5,21 @@
 #include "convert.h"
 #include "fastpair_arrow.h"
 #include "oracle_parts.h"
+#include "utf8.h"
 #include "verify.h"
 
 #include <errno.h>
 
 /* ---------------------------------------------------------------- pieces, as decoders give them */
 
-/* Shows bytes as decoders do that mark: stretches of random sizes, of which those without bytes above
- * 127 are mostly left out. Those that are UTF-8 by themselves are sometimes called whole, though not
- * where one more stretch begins inside a character. */
+/* Shows bytes as decoders do, which know of some of them whether they are UTF-8, if they are asked. */
 static void show(const fp_decode_watch *watch, const uint8_t *bytes, uint32_t size,
                  uint64_t *random) {
-    fp_stretch high[64];
-    fp_decode_seen seen = {bytes, bytes + size, high, 0};
-    for (uint32_t from = 0, to; from < size; from = to) {
-        uint32_t length = 1 + (uint32_t)(check_random(random) % 90);
-        to = seen.high_count < 60 && length < size - from ? from + length : size;
-        int is_ascii = 1;
-        for (uint32_t i = from; i < to; i++) is_ascii &= bytes[i] < 128;
-        if (is_ascii && check_random(random) % 4) continue;
-        high[seen.high_count++] =
-            (fp_stretch){from, to & 0x7fffffff,
-                         check_random(random) % 4 && oracle_is_utf8(bytes + from, to - from)};
-    }
+    fp_decode_seen seen = {bytes, bytes + size, bytes, 0};
+    if (watch->wants_text && check_random(random) % 4)
+        seen.known += check_random(random) % 2 ? size : check_random(random) % (size + 1);
+    for (const uint8_t *at = bytes; at < seen.known; at++)
+        seen.is_wrong |= fp_utf8_is_fault(at[0], at[-1], at[-2], at[-3]);
     watch->look(watch->context, &seen);
 }
 
@@ -39,7 +31,7 @@ static int judge_in_windows(const fp_text_rows *rows, uint64_t size, uint64_t *r
         uint64_t window = count < 60 ? check_random(random) % 700 : size, seen = from;
         uint64_t to = window < size - from ? from + window : size;
         fp_text_walk walk;
-        fp_text_begin(&walk, rows, from, (int)(check_random(random) % 2));
+        fp_text_begin(&walk, rows, from, 0);
         for (; check_random(random) % 3 && seen < to;) {
             uint64_t hidden = check_random(random) % 4 ? 0 : check_random(random) % (to - seen + 1);
             uint64_t begin = seen + hidden;

@@ -173,30 +173,25 @@ static uint16_t any_code(uint32_t slots, uint64_t *random) {
     return (uint16_t)(r % 16 == 0 ? slots - 1 : r % 16 == 1 ? 0 : r / 16 % slots);
 }
 
-/* Whoever watches sees bytes that are final, farther each time, and never past the end. All bytes
- * above 127 are in stretches, and stretches that are called whole are UTF-8. */
+/* Whoever watches sees bytes that are final, farther each time, and never past the end. What is said
+ * of them is true. */
 typedef struct watcher {
+    fp_decode_watch watch;
     const uint8_t *out, *bytes;
-    uint64_t size, seen, wrong, marked, whole;
+    uint64_t size, seen, wrong;
 } watcher;
 
 static void look(void *context, const fp_decode_seen *seen) {
     watcher *w = context;
-    uint64_t from = (uint64_t)(seen->begin - w->out), to = (uint64_t)(seen->end - w->out), done = 0;
+    uint64_t from = (uint64_t)(seen->begin - w->out), to = (uint64_t)(seen->end - w->out);
     w->wrong += from < w->seen || to < from || to > w->size ||
                 memcmp(w->out + w->seen, w->bytes + w->seen, to - w->seen) != 0;
-    for (uint64_t i = 0; i <= seen->high_count; i++) {
-        fp_stretch end = {(uint32_t)(to - from), (to - from) & 0x7fffffff, 0};
-        fp_stretch s = i < seen->high_count ? seen->high[i] : end;
-        w->wrong += s.from < done || s.to < s.from || s.to > to - from;
-        for (; done < s.from; done++) w->wrong += seen->begin[done] > 127;
-        if (s.is_whole) {
-            w->wrong += fp_utf8_fault(seen->begin + s.from, s.to - s.from) != UINT64_MAX;
-            w->whole++;
-        }
-        done = s.to;
-    }
-    w->marked += seen->high_count != 1 || seen->high[0].to - seen->high[0].from < to - from;
+    w->wrong += seen->known < seen->begin || seen->known > seen->end;
+    int has_fault = 0;
+    for (const uint8_t *at = seen->begin; at < seen->known; at++)
+        has_fault |= fp_utf8_is_fault(at[0], at[-1], at[-2], at[-3]);
+    w->wrong += seen->is_wrong != has_fault || (seen->known > seen->begin && !w->watch.wants_text);
+    w->watch.wants_text = to >= 3 && w->size % 2;
     w->seen = to;
 }
 
@@ -209,10 +204,14 @@ static void expect(const subject *s, const guard *packed, uint64_t first, uint64
     for (int i = 0; i < ways * s->decoder_count; i++) {
         int way = i / s->decoder_count;
         guard out = guard_make(capacity);
-        watcher watches = {.out = out.data, .bytes = bytes, .size = expected};
-        fp_decode_watch watch = {look, &watches, (int)(count % 2)};
-        fp_code_range range = {packed->data,      packed->size,         first, count, way == 1,
-                               way == 2 ? 16 : 0, bytes ? &watch : NULL};
+        watcher watches = {{look, &watches, 0}, out.data, bytes, expected, 0, 0};
+        fp_code_range range = {packed->data,
+                               packed->size,
+                               first,
+                               count,
+                               way == 1,
+                               way == 2 ? 16 : 0,
+                               bytes ? &watches.watch : NULL};
         uint64_t size =
             fp_decode_codes(s->decoders[i % s->decoder_count], &range, out.data, capacity);
         CHECK_EQ(size, expected);

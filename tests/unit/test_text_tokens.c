@@ -25,9 +25,16 @@ static int by_length(const void *a, const void *b) {
 /* `longest` is 8, 16, 32 or 64. Of kind 1, a token that begins inside a character fills its cell. */
 static void make_vocabulary(vocabulary *v, uint32_t longest, int kind) {
     static const char *const parts[] = {
-        "\xc3\xa9",   "\xe2\x82\xac", "x\xf0\x9f\x92\xa9", "\xed\x95\x9cy", /* whole */
-        "\xc3",       "\xa9",         "\xe2\x82",          "\xac",          "\xe2", "\x82\xac",
-        "ab\xf0\x9f", "\x92\xa9z",    "\xf0\x9f\x92",      "q\xed\x95",     "\x9c"};
+        "\xc3\xa9", "\xe2\x82\xac", "x\xf0\x9f\x92\xa9", "\xed\x95\x9cy", /* whole */
+        "\xc3", "\xa9", "\xe2\x82", "\xac", "\xe2", "\x82\xac", "ab\xf0\x9f", "\x92\xa9z",
+        "\xf0\x9f\x92", "q\xed\x95", "\x9c",
+        /* Characters cut at every place. */
+        "\xf0", "\x9f", "\x92", "\x82", "\x9f\x92\xa9", "\x92\xa9", "\xf0\x9f", "\xe0", "\xa4\x85",
+        "\xe0\xa4", "\x85", "\xa4", "\xed", "\x95\x9c", "\x95", "\xf4", "\x8f\xbf\xbf", "\xf4\x8f",
+        "\xbf\xbf", "\xbf", "\x8f", "\xa9\xc3", "\xac\xe2\x82\xac\xe2\x82",
+        /* Overlong forms, surrogates, too large numbers, and what is never in UTF-8. */
+        "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf8", "\xe0\x80\x80", "\xa0", "\x90",
+        "\x80", "\xff", "\x80\x80\x80\x80"};
     memset(v, 0, sizeof *v);
     for (uint32_t i = 0; i < sizeof parts / sizeof *parts; i++)
         strcpy(v->text[v->count++], parts[i]);
@@ -69,7 +76,7 @@ typedef struct column {
 
 /* Codes of good text, in which one in `rare` is not ASCII. */
 static void fill(column *c, uint32_t rare, uint64_t *random) {
-    static const char *const characters[][3] = {{"\xc3\xa9"},
+    static const char *const characters[][4] = {{"\xc3\xa9"},
                                                 {"\xe2\x82\xac"},
                                                 {"x\xf0\x9f\x92\xa9"},
                                                 {"\xed\x95\x9cy"},
@@ -78,11 +85,26 @@ static void fill(column *c, uint32_t rare, uint64_t *random) {
                                                 {"\xe2", "\x82\xac"},
                                                 {"ab\xf0\x9f", "\x92\xa9z"},
                                                 {"\xf0\x9f\x92", "\xa9"},
-                                                {"q\xed\x95", "\x9c"}};
+                                                {"q\xed\x95", "\x9c"},
+                                                {"\xe2", "\x82", "\xac"},
+                                                {"\xf0", "\x9f", "\x92", "\xa9"},
+                                                {"\xf0\x9f", "\x92\xa9"},
+                                                {"\xf0", "\x9f\x92\xa9"},
+                                                {"\xf0\x9f", "\x92", "\xa9"},
+                                                {"\xe0", "\xa4\x85"},
+                                                {"\xe0\xa4", "\x85"},
+                                                {"\xe0", "\xa4", "\x85"},
+                                                {"\xed", "\x95", "\x9c"},
+                                                {"\xf4", "\x8f\xbf\xbf"},
+                                                {"\xf4\x8f", "\xbf", "\xbf"},
+                                                {"\xf4\x8f", "\xbf\xbf"},
+                                                {"\xc3", "\xa9\xc3", "\xa9"},
+                                                {"\xe2\x82", "\xac\xe2\x82\xac\xe2\x82", "\xac"}};
+    enum { PICKS = sizeof characters / sizeof *characters };
     const vocabulary *v = &c->words;
-    uint32_t known[10][3], ascii[MOST], ascii_count = 0;
-    for (uint32_t i = 0; i < 10; i++)
-        for (uint32_t k = 0; k < 3 && characters[i][k]; k++)
+    uint32_t known[PICKS][4], ascii[MOST], ascii_count = 0;
+    for (uint32_t i = 0; i < PICKS; i++)
+        for (uint32_t k = 0; k < 4 && characters[i][k]; k++)
             known[i][k] = code_of(v, characters[i][k]);
     for (uint32_t i = 0; i < v->count; i++) {
         int is_ascii = 1;
@@ -96,11 +118,11 @@ static void fill(column *c, uint32_t rare, uint64_t *random) {
         else if (check_random(random) % 12 == 0 || i > c->row_codes[c->rows - 1] + 150)
             c->row_codes[c->rows++] = i;
         uint64_t r = check_random(random);
-        const uint32_t pick = (uint32_t)(r >> 8) % 10;
-        if (r % rare || i + 3 > c->starts[chunk]) {
+        const uint32_t pick = (uint32_t)(r >> 8) % PICKS;
+        if (r % rare || i + 4 > c->starts[chunk]) {
             c->codes[i++] = ascii[(r >> 16) % ascii_count];
         } else {
-            for (uint32_t k = 0; k < 3 && characters[pick][k]; k++) c->codes[i++] = known[pick][k];
+            for (uint32_t k = 0; k < 4 && characters[pick][k]; k++) c->codes[i++] = known[pick][k];
         }
     }
     c->row_codes[c->rows] = CODES;
@@ -198,10 +220,10 @@ static void columns(uint32_t longest, int kind, uint64_t *random) {
                 .row_codes = malloc((CODES + 1) * sizeof *c.row_codes)};
     make_vocabulary(&c.words, longest, kind);
     uint64_t outcomes[2] = {0};
-    static const uint32_t rare[] = {100000, 1500, 300, 3};
-    for (uint32_t i = 0; i < check_scaled(4); i++) {
+    static const uint32_t rare[] = {100000, 1500, 300, 40, 3};
+    for (uint32_t i = 0; i < check_scaled(5); i++) {
         c.shift_at = UINT64_MAX;
-        fill(&c, rare[i % 4], random);
+        fill(&c, rare[i % 5], random);
         if (i == 0) outcomes[try_column(&c)]++;
         for (uint32_t k = 0; k < 4; k++) {
             uint64_t place = any_place(&c, random), row = 0;
@@ -228,8 +250,100 @@ static void columns(uint32_t longest, int kind, uint64_t *random) {
     free(c.row_codes);
 }
 
+/* ---------------------------------------------------------------- trained dictionaries */
+
+static uint64_t put_character(uint8_t *to, uint32_t number) {
+    if (number < 0x80) return to[0] = (uint8_t)number, 1;
+    if (number < 0x800) {
+        to[0] = (uint8_t)(0xc0 | number >> 6), to[1] = (uint8_t)(0x80 | (number & 63));
+        return 2;
+    }
+    uint64_t size = number < 0x10000 ? 3 : 4;
+    to[0] = (uint8_t)(size == 3 ? 0xe0 | number >> 12 : 0xf0 | number >> 18);
+    for (uint64_t i = 1; i < size; i++)
+        to[i] = (uint8_t)(0x80 | (number >> 6 * (size - 1 - i) & 63));
+    return size;
+}
+
+/* Rows of letters, some frequent and some rare, of several scripts. Returns the bytes. */
+static uint64_t write_text(uint8_t *bytes, uint64_t *offsets, uint64_t rows, uint64_t *random) {
+    static const struct {
+        uint32_t first, count;
+    } scripts[] = {{'a', 26}, {0x430, 32}, {0x4e00, 9000}, {0x905, 50}, {0x1f600, 80}, {' ', 1}};
+    uint64_t size = 0;
+    for (uint64_t row = 0; row < rows; row++) {
+        offsets[row] = size;
+        for (uint64_t n = check_random(random) % 40; n; n--) {
+            uint64_t r = check_random(random), which = r % 100;
+            uint32_t script = which < 40 ? 0 : which < 65 ? 1 : which < 85 ? 2 : which < 88 ? 3 : 5;
+            if (which == 99) script = 4;
+            uint64_t spread = (r >> 8) % scripts[script].count;
+            spread = spread * ((r >> 32) % scripts[script].count) / scripts[script].count;
+            size += put_character(bytes + size, scripts[script].first + (uint32_t)spread);
+        }
+    }
+    offsets[rows] = size;
+    return size;
+}
+
+/* Text as the library compresses it, with classes of many codes; one byte of it may be another one. */
+static void trained(uint32_t code_bits, uint32_t max_token, uint64_t *random) {
+    enum { ROWS = 100000 };
+    uint8_t *bytes = malloc(ROWS * 40 * 4);
+    uint64_t *offsets = malloc((ROWS + 1) * sizeof *offsets), outcomes[2] = {0};
+    for (uint32_t n = 0; n < 2 || n < check_scaled(6); n++) {
+        uint64_t size = write_text(bytes, offsets, ROWS, random), first_bad = ROWS;
+        if (n % 3)
+            bytes[check_random(random) % size] = n == 1 ? 0xff : (uint8_t)check_random(random);
+        for (uint64_t i = ROWS; i-- > 0;)
+            if (!oracle_is_utf8(bytes + offsets[i], offsets[i + 1] - offsets[i])) first_bad = i;
+        fastpair_rows rows = {.struct_size = sizeof rows,
+                              .rows = ROWS,
+                              .bytes = bytes,
+                              .offsets = offsets,
+                              .offset_bits = 64};
+        fastpair_compress_options options = {.struct_size = sizeof options,
+                                             .codec = FASTPAIR_CODEC_ONPAIR,
+                                             .code_bits = code_bits,
+                                             .max_token = max_token,
+                                             .level = 2};
+        uint8_t *image = NULL;
+        uint64_t image_size = 0;
+        fastpair_error error;
+        if (!verify_ok(fastpair_compress(&rows, &options, &image, &image_size, &error), &error,
+                       "compress"))
+            break;
+        image[forge_block(image, image_size, "FPFT", 0) + 65] = 1; /* it is text, the file says */
+        forge_reseal(image, image_size);
+        for (int level = FASTPAIR_CPU_PORTABLE; level <= (int)fastpair_cpu_detect(); level++) {
+            fastpair_open_options how = {.struct_size = sizeof how,
+                                         .cpu_level = (fastpair_cpu_level)level};
+            fastpair_column *opened = NULL;
+            struct ArrowArray array;
+            if (!verify_ok(fastpair_column_open(image, image_size, &how, &opened, &error), &error,
+                           "open"))
+                break;
+            fastpair_status status =
+                fastpair_column_export_array(opened, 0, ROWS, NULL, NULL, &array, &error);
+            CHECK_EQ(status, first_bad < ROWS ? FASTPAIR_ERROR_CORRUPT : FASTPAIR_OK);
+            if (status) CHECK_EQ(error.position, first_bad);
+            if (!status) array.release(&array);
+            fastpair_column_close(opened);
+        }
+        outcomes[first_bad == ROWS]++;
+        fastpair_free(NULL, image);
+    }
+    CHECK(outcomes[0] > 0 && outcomes[1] > 0);
+    free(bytes);
+    free(offsets);
+}
+
 int main(void) {
     uint64_t random = verify_seed();
+    trained(12, 16, &random);
+    trained(14, 16, &random);
+    trained(16, 16, &random);
+    trained(12, 64, &random);
     for (uint32_t longest = 8; longest <= 64; longest *= 2)
         for (int kind = 0; kind < 2; kind++) columns(longest, kind, &random);
     return check_done();
