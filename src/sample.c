@@ -236,6 +236,7 @@ fastpair_status fp_sample_copy(const fp_sample_drawn *drawn, const fastpair_allo
     }
     if (drawn->size) memcpy(sample->bytes, drawn->bytes, (size_t)drawn->size);
     memset(sample->bytes + drawn->size, 0, FP_SLACK);
+    sample->is_text = is_text(sample);
     return FASTPAIR_OK;
 }
 
