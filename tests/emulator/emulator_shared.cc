@@ -182,20 +182,6 @@ void emulate_shared_or(uint8_t *at, uint32_t bits) {
     memcpy(at, &word, sizeof word);
 }
 
-/* The store is not noted, so that loads and marks of other lanes need no order. */
-void emulate_shared_mark(uint8_t *at, uint8_t value) {
-    shared_memory *m = find_shared(at, 1, "marks");
-    if (m) {
-        shadow *s = &m->shadows[at - m->bytes];
-        if (!s->written.thread) emulator_fail("marks shared memory that", " nobody wrote");
-        if (concurrent(&s->written))
-            emulator_fail("marks shared memory that another lane wrote, with no",
-                          " synchronisation between");
-    }
-    if (emulator_block_failed) emulator_leave_lane();
-    *at = value;
-}
-
 /* The bytes count as written from here on, but cannot be read before the copy is waited for. */
 void emulate_async_load(uint8_t *to, uint64_t from, int is_there) {
     lane_copies *mine = &copies[emulate_self.thread];

@@ -43,7 +43,6 @@ void emulate_shared_load(void *to, const uint8_t *at, uint32_t size);
 void emulate_shared_store(uint8_t *at, const void *from, uint32_t size);
 uint32_t emulate_shared_add(uint8_t *at, uint32_t value);
 void emulate_shared_or(uint8_t *at, uint32_t bits);
-void emulate_shared_mark(uint8_t *at, uint8_t value);
 /* Copies that go on by themselves: they take from the word that starts them to the one that waits,
  * and whoever touches their shared memory in between is found. */
 void emulate_async_load(uint8_t *to, uint64_t from, int is_there);
@@ -159,7 +158,6 @@ EMULATE_STORE(shared_store8, emulate_shared_store, uint8_t *, uint64_t, uint64_t
 EMULATE_STORE(shared_store16, emulate_shared_store, uint8_t *, fp_words4, fp_words4)
 DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) { return emulate_shared_add(at, value); }
 DEVICE void shared_or4(uint8_t *at, uint32_t bits) { emulate_shared_or(at, bits); }
-DEVICE void shared_mark1(uint8_t *at, uint32_t value) { emulate_shared_mark(at, (uint8_t)value); }
 template <int L>
 DEVICE void near_or_far(const uint8_t *firsts, const uint8_t *seconds, uint64_t far_cells,
                         uint32_t at, uint32_t near_end, uint32_t split, uint32_t *cell) {

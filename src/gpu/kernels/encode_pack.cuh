@@ -29,11 +29,14 @@ DEVICE uint32_t pack_band(uint32_t length) {
     return length <= 8 ? less : length <= 16 ? less / 4 + 6 : less / 8 + 8;
 }
 
-/* Sums of each 32 codes of a take that has `count`; counts by band. */
-DEVICE void measure_codes(const uint8_t *codes, uint32_t count, uint8_t *shared,
-                          pack_bands *bands) {
+/* Sums of each 32 codes of a take that has `count`; counts by band. Returns FP_PACK_USED if all codes
+ * of the thread have occurred before. */
+DEVICE uint32_t measure_codes(const uint8_t *codes, uint32_t count, uint8_t *shared,
+                              pack_bands *bands) {
+    uint32_t used = FP_PACK_USED;
     const uint8_t *ones = shared + FP_GPU_PACK_AT_ONES;
-    uint8_t *lengths = shared + FP_GPU_PACK_AT_LENGTHS, *sums = shared + FP_GPU_PACK_AT_SUMS;
+    const uint8_t *lengths = shared + FP_GPU_PACK_AT_LENGTHS;
+    uint8_t *sums = shared + FP_GPU_PACK_AT_SUMS;
     for (uint32_t first = 8 * thread_in_block(); first - 8 * lane() < FP_GPU_ENCODE_GROUP;
          first += 8 * threads_in_block()) {
         uint32_t sum = 0, left = excess(count, first);
@@ -44,7 +47,7 @@ DEVICE void measure_codes(const uint8_t *codes, uint32_t count, uint8_t *shared,
             if (k >= left) continue;
             uint32_t code = eight.word[k / 2] >> 16 * (k % 2) & 0xffff;
             uint32_t length = shared_load1(lengths + code);
-            if (!(length & FP_PACK_USED)) shared_mark1(lengths + code, length | FP_PACK_USED);
+            used &= length;
             length &= FP_PACK_USED - 1;
             sum += length;
             counts += shared_load8(ones + 8 * length);
@@ -58,6 +61,18 @@ DEVICE void measure_codes(const uint8_t *codes, uint32_t count, uint8_t *shared,
         /* Lane 4k + 3 has its own sum and that of the lane below, and adds those of two more. */
         if (lane() % 4 == 3) shared_store4(sums + first / 32 * 4, sum + below);
     }
+    return used;
+}
+
+/* Marks the thread's codes of a take, of which one has not occurred before. Nobody reads lengths at
+ * the time. */
+DEVICE void mark_codes(const uint8_t *codes, uint32_t count, uint8_t *shared) {
+    for (uint32_t first = 8 * thread_in_block(); first < count; first += 8 * threads_in_block())
+        for (uint32_t i = first; i < least(first + 8, count); i++) {
+            const uint32_t code = shared_load2(codes + 2 * i);
+            shared_or4(shared + FP_GPU_PACK_AT_LENGTHS + (code & ~3u),
+                       FP_PACK_USED << 8 * (code & 3));
+        }
 }
 
 /* Adds a thread's counts to the block's, and begins anew. */
@@ -230,8 +245,9 @@ DEVICE void pack_takes(const fp_gpu_encode_launch *launch, uint32_t c, uint32_t 
             shared_store2(codes + 2 * (count + thread_in_block()), 0);
         block_sync(); /* codes are there */
         now.segment = shared_load4(shared + FP_GPU_PACK_AT_NEXT);
-        measure_codes(codes, count, shared, &bands);
+        const uint32_t used = measure_codes(codes, count, shared, &bands);
         block_sync(); /* sums are there, and everybody knows the next segment */
+        if (!used) mark_codes(codes, count, shared);
         if (warp_in_block() == 0) write_sidecar(rules, &chunk, &now, shared, &sizes);
         pack_codes(codes, count, rules->code_bits,
                    chunk.packed + (uint64_t)now.first / 8 * rules->code_bits);

@@ -189,9 +189,6 @@ DEVICE uint32_t shared_add4(uint8_t *at, uint32_t value) {
 }
 /* Sets bits of a word that other lanes set bits of as well. */
 DEVICE void shared_or4(uint8_t *at, uint32_t bits) { atomicOr((unsigned int *)at, bits); }
-/* Stores a byte that was there before, while other lanes may load it, or store the same: whoever loads
- * gets the old or the new one, and can do with either. */
-DEVICE void shared_mark1(uint8_t *at, uint32_t value) { *(volatile uint8_t *)at = (uint8_t)value; }
 
 /* ---------------------------------------------------------------- either memory */
 /* A token's cell of L bytes, 8 or 16, at `at` bytes into the first halves. If that is below
