@@ -126,7 +126,8 @@ fastpair_rows cli_gpu_encode_rows(const cli_encode_slot *slot) {
 fastpair_status cli_gpu_encode_reserve(cli_gpu_encode *encode, int number, uint64_t bytes,
                                        uint64_t rows, fastpair_error *error) {
     cli_encode_slot *slot = &encode->slots[number];
-    uint64_t wanted = slot->size + bytes, offsets = 8 * (slot->rows + rows + 1);
+    /* A byte more, so that rows without bytes have an address, too. */
+    uint64_t wanted = slot->size + bytes + 1, offsets = 8 * (slot->rows + rows + 1);
     fastpair_status status = FASTPAIR_OK;
     if (wanted > slot->bytes.bytes)
         status = grow_pinned(&encode->cuda, &slot->bytes, wanted + wanted / 4, slot->size, error);
