@@ -8,8 +8,7 @@
  * with exit code 2 whatever the GPU makes of it, and a missing or old driver with 1. */
 #define _GNU_SOURCE
 
-#include "../../cli/cuda.h"
-#include "gpu/driver.h"
+#include "driver_calls.h"
 #include "run.h"
 
 static const char *const decompresses[] = {"-q", "-df", "-T1",    "--backend=gpu",
@@ -46,28 +45,6 @@ static int run_failing(const char *what, const char *const *settings, int code, 
                 r.said.data);
     free(r.said.data), free(output.data);
     return r.fired;
-}
-
-/* Both lists, one after the other. */
-static const char *const calls[] = {
-#define NAME_OF_CALL(name, symbol, parameters) symbol,
-    FP_DRIVER_CALLS(NAME_OF_CALL) CUDA_CALLS(NAME_OF_CALL)
-#undef NAME_OF_CALL
-};
-
-static int is_repeated(size_t call) {
-    for (size_t i = 0; i < call; i++)
-        if (strcmp(calls[i], calls[call]) == 0) return 1;
-    return 0;
-}
-
-/* What gives back may fail without harm, and so may what only describes. */
-static int is_harmless(const char *call) {
-    static const char *const parts[] = {"Release", "Free",  "Unload",      "Destroy", "Pop",
-                                        "Push",    "GetId", "Synchronize", "Error"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(call, parts[i])) return 1;
-    return 0;
 }
 
 static void every_call(const char *path, double scale) {

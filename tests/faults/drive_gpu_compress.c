@@ -9,8 +9,7 @@
  * temporary file, no memory, no half of a file under its final name. */
 #define _GNU_SOURCE
 
-#include "../../cli/cuda.h"
-#include "gpu/driver.h"
+#include "driver_calls.h"
 #include "run.h"
 
 #define LARGE "2147483648"
@@ -57,28 +56,6 @@ static int says(run_result r, const char *text) {
     int found = strstr(r.said.data, text) != NULL;
     free(r.said.data);
     return found;
-}
-
-/* Both lists, one after the other. */
-static const char *const calls[] = {
-#define NAME_OF_CALL(name, symbol, parameters) symbol,
-    FP_DRIVER_CALLS(NAME_OF_CALL) CUDA_CALLS(NAME_OF_CALL)
-#undef NAME_OF_CALL
-};
-
-static int is_repeated(size_t call) {
-    for (size_t i = 0; i < call; i++)
-        if (strcmp(calls[i], calls[call]) == 0) return 1;
-    return 0;
-}
-
-/* What gives back may fail without harm, and so may what only describes. */
-static int is_harmless(const char *call) {
-    static const char *const parts[] = {"Release", "Free",  "Unload",      "Destroy", "Pop",
-                                        "Push",    "GetId", "Synchronize", "Error"};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(call, parts[i])) return 1;
-    return 0;
 }
 
 /* Calls that are made hundreds of times fail at every so many of them. */
