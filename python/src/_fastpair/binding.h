@@ -93,6 +93,9 @@ extern PyMethodDef fpy_column_methods[];
 /* For the buffers of exported arrays. */
 fastpair_allocator fpy_allocator(void);
 
+/* Makes the memory survive a fork. Once, when the module is made; not 0 if there is no memory. */
+int fpy_memory_open(void);
+
 /* ---------------------------------------------------------------- arrow.c, array.c */
 
 /* __arrow_c_schema__, __arrow_c_array__ and __arrow_c_stream__ of a column; `arguments` are those of

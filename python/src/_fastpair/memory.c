@@ -29,7 +29,8 @@ typedef struct Header {
 #define SMALLEST_KEPT LARGE
 #endif
 
-/* Released blocks, the oldest first. */
+/* Released blocks, the oldest first. The lock is held for some looks at this list and never for a call
+ * of the kernel: whoever finds it taken waits, since fresh pages would cost a thousand times as much. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Header *kept[MOST_SLOTS];
 static size_t kept_count, kept_bytes;
@@ -43,10 +44,9 @@ static Header *take_out(size_t i) {
     return block;
 }
 
-/* The kept block that fits best, or NULL. A lock that is taken is not waited for: a process that forked
- * meanwhile would wait for ever. */
+/* The kept block that fits best, or NULL. */
 static Header *reuse(size_t need) {
-    if (pthread_mutex_trylock(&lock) != 0) return NULL;
+    pthread_mutex_lock(&lock);
     size_t best = MOST_SLOTS;
     for (size_t i = 0; i < kept_count; i++) {
         size_t size = kept[i]->mapped;
@@ -98,19 +98,26 @@ static void release(void *context, void *memory) {
     }
     Header *gone[MOST_SLOTS + 1];
     size_t gone_count = 0;
-    if (size > MOST_KEPT || pthread_mutex_trylock(&lock) != 0) {
+    if (size > MOST_KEPT) {
         munmap(block, size);
         return;
     }
+    /* But for the first huge page, which has the header: a part of it would split it into small
+     * pages, and each of them is marked as written anew by the next decode: a quarter of its time. */
+    if (size > HUGE_PAGE) madvise((char *)block + HUGE_PAGE, size - HUGE_PAGE, MADV_FREE);
+    pthread_mutex_lock(&lock);
     while (kept_count == MOST_SLOTS || kept_bytes + size > MOST_KEPT)
         gone[gone_count++] = take_out(0);
     kept[kept_count++] = block;
     kept_bytes += size;
-    /* But for the first huge page, which has the header: a part of it would split it into small
-     * pages, and each of them is marked as written anew by the next decode: a quarter of its time. */
-    if (size > HUGE_PAGE) madvise((char *)block + HUGE_PAGE, size - HUGE_PAGE, MADV_FREE);
     pthread_mutex_unlock(&lock);
     for (size_t i = 0; i < gone_count; i++) munmap(gone[i], gone[i]->mapped);
 }
+
+/* A child that was forked while another thread held the lock would wait for ever. */
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+
+int fpy_memory_open(void) { return pthread_atfork(before_fork, after_fork, after_fork); }
 
 fastpair_allocator fpy_allocator(void) { return (fastpair_allocator){allocate, release, NULL}; }

@@ -28,6 +28,10 @@ static PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_fastpair", .
 PyMODINIT_FUNC PyInit__fastpair(void) {
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
+    if (fpy_memory_open() != 0) {
+        Py_DECREF(module);
+        return PyErr_NoMemory();
+    }
     if (fpy_add_errors(module) != 0 || fpy_add_column(module) != 0 || fpy_add_array(module) != 0 ||
         fpy_add_stream(module) != 0 || fpy_add_writer(module) != 0 || fpy_add_search(module) != 0 ||
         fpy_add_gpu(module) != 0 || fpy_add_gpu_search(module) != 0) {
