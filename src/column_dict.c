@@ -176,9 +176,9 @@ uint32_t fp_column_dict_text(fp_column_dict *dictionary) {
 
 uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary) {
     if (dictionary->decoder && dictionary->length_of_code) return 0;
-    /* A cell of 16 bytes and three lengths per code; or a place, a length and 15 bytes that pad a
-     * brick, and the tokens twice. Small tables, and those of pairs. */
-    return (20ull << dictionary->dict.code_bits) + 2 * dictionary->dict.bytes_size + (64u << 10);
+    /* A cell of 16 bytes and three lengths per code; or a place, a length, 15 bytes that pad a brick
+     * and two for bricks of empty slots, and the tokens twice. Small tables, and those of pairs. */
+    return (22ull << dictionary->dict.code_bits) + 2 * dictionary->dict.bytes_size + (64u << 10);
 }
 
 void fp_column_dict_drop_tables(fp_column_dict *dictionary) {

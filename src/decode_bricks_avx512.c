@@ -1,7 +1,7 @@
 /* decode_bricks_avx512.c - the decoding loop for many codes with tokens of more than 16 bytes, for
- * x86-64 CPUs of 2019 and later. In and out: as decode_long.h has it. Only for dictionaries without
- * empty slots whose tokens ascend by length, as training numbers them, and have bytes 255 only where
- * a brick begins. UTF-8 never has such bytes.
+ * x86-64 CPUs of 2019 and later. In and out: as decode_long.h has it. Only for dictionaries whose
+ * tokens ascend by length, as training numbers them, and have bytes 255 only where a brick begins.
+ * UTF-8 never has such bytes.
  *
  * The trick: one store per four bricks of 16 bytes, not one per token. First, codes become a list of
  * bricks: each code is written as often as the longest token has bricks, counting up, and bricks that
@@ -21,32 +21,48 @@
 
 #define PADDING 255u
 
+/* Bricks of slots without a token, for so many slots one: files do not have their bytes, and what a small
+ * file can make a reader allocate is limited. Classes of lengths leave fewer. */
+#define MOST_EMPTY 8u
+
 static uint32_t bricks_of(uint32_t length) { return (length + FP_BRICK - 1) / FP_BRICK; }
+
+/* The slots from a run's first code up to the next run's. Those that the run does not cover have its
+ * length and zero bytes. */
+static uint32_t slots_of(const fp_dict *dict, uint32_t r) {
+    uint32_t next = r + 1 < dict->run_count ? dict->runs[r + 1].first_code : dict->code_slots;
+    return next - dict->runs[r].first_code;
+}
 
 uint32_t fp_bricks_count(const fp_dict *dict) {
     const uint8_t *token = dict->bytes;
-    uint64_t bricks = 0;
-    uint32_t code = 0, length = 0;
+    uint64_t bricks = 0, empty = 0;
+    uint32_t length = 0;
     for (uint32_t r = 0; r < dict->run_count; r++) {
         const fp_run *run = &dict->runs[r];
-        if (run->first_code != code || run->length < length) return 0;
-        code += run->count;
+        if (run->length < length) return 0;
         length = run->length;
-        bricks += (uint64_t)run->count * bricks_of(length);
+        bricks += (uint64_t)slots_of(dict, r) * bricks_of(length);
+        empty += (uint64_t)(slots_of(dict, r) - run->count) * bricks_of(length);
         for (uint32_t i = 0; i < run->count; i++, token += length)
             for (uint32_t j = 0; j < length; j++)
                 if (token[j] == PADDING && j % FP_BRICK) return 0;
     }
-    return code == dict->code_slots && bricks <= FP_MOST_LISTED ? (uint32_t)bricks : 0;
+    return bricks <= FP_MOST_LISTED && empty <= dict->code_slots / MOST_EMPTY ? (uint32_t)bricks
+                                                                              : 0;
 }
 
 static void fill_cells(const fp_dict *dict, uint8_t *cell) {
     const uint8_t *token = dict->bytes;
     for (uint32_t r = 0; r < dict->run_count; r++) {
-        const uint32_t length = dict->runs[r].length, size = bricks_of(length) * FP_BRICK;
-        for (uint32_t i = 0; i < dict->runs[r].count; i++, token += length, cell += size) {
+        const fp_run *run = &dict->runs[r];
+        const uint32_t length = run->length, size = bricks_of(length) * FP_BRICK;
+        for (uint32_t i = 0; i < slots_of(dict, r); i++, cell += size) {
             memset(cell, PADDING, size);
+            memset(cell, 0, length);
+            if (i >= run->count) continue;
             memcpy(cell, token, length);
+            token += length;
         }
     }
 }
@@ -77,7 +93,7 @@ void fp_bricks_fill(const fp_dict *dict, const uint8_t *partial, fp_bricks *tabl
             tables->codes[longest] = (uint16_t)run->first_code;
             least[longest] = (uint16_t)(unit * brick);
         }
-        brick += run->count * bricks_of(run->length);
+        brick += slots_of(dict, r) * bricks_of(run->length);
     }
     for (uint32_t i = 0; i < 32; i++) {
         tables->ordinals[i] = (uint16_t)(unit * (i % most));

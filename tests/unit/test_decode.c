@@ -29,6 +29,7 @@ typedef enum shape {
     SHAPE_ENDS_64,
     SHAPE_WILD_32,
     SHAPE_WILD_64,
+    SHAPE_GAPS_32, /* as TO_32, and some slots after each length have no token */
     SHAPES
 } shape;
 
@@ -36,6 +37,7 @@ typedef enum shape {
 static uint32_t longest_of(shape kind) {
     return kind == SHAPE_SHORT                              ? 8
            : kind == SHAPE_TO_32 || kind == SHAPE_WILD_32   ? 32
+           : kind == SHAPE_GAPS_32                          ? 32
            : kind == SHAPE_TO_64 || kind == SHAPE_TEXT_64   ? 64
            : kind == SHAPE_WILD_64 || kind == SHAPE_ENDS_64 ? 64
                                                             : 16;
@@ -43,7 +45,8 @@ static uint32_t longest_of(shape kind) {
 
 /* Whether the shape suits the AVX-512 loop that takes tokens as bricks. */
 static int is_text(shape kind) {
-    return kind == SHAPE_TO_32 || (kind >= SHAPE_TEXT_64 && kind <= SHAPE_ENDS_64);
+    return kind == SHAPE_TO_32 || kind == SHAPE_GAPS_32 ||
+           (kind >= SHAPE_TEXT_64 && kind <= SHAPE_ENDS_64);
 }
 
 typedef struct subject {
@@ -107,7 +110,9 @@ static fp_dict make_dict(uint32_t bits, uint32_t slots, shape kind, uint64_t *ra
             uint32_t count = length == lengths ? slots - at : share;
             if (kind == SHAPE_HALVES && length < lengths && count > group && !(count & group))
                 count -= group; /* so that not all are multiples of 64 */
-            if (count) add_run(&dict, at, count, length, kind, random);
+            uint32_t gap =
+                kind == SHAPE_GAPS_32 ? (uint32_t)(check_random(random) % (1 + count / 16)) : 0;
+            if (count) add_run(&dict, at, count - gap, length, kind, random);
             at += count;
         }
     }
@@ -118,8 +123,11 @@ static fp_dict make_dict(uint32_t bits, uint32_t slots, shape kind, uint64_t *ra
 static void check_bricks(const subject *s, shape kind) {
 #if defined(__x86_64__)
     uint64_t bricks = 0;
-    for (uint32_t r = 0; r < s->dict.run_count; r++)
-        bricks += (uint64_t)s->dict.runs[r].count * ((s->dict.runs[r].length + 15) / 16);
+    for (uint32_t r = s->dict.run_count, end = s->dict.code_slots; r-- > 0;) {
+        const fp_run *run = &s->dict.runs[r];
+        bricks += (uint64_t)(end - run->first_code) * ((run->length + 15) / 16);
+        end = run->first_code;
+    }
     const fp_decoder *best = s->decoders[s->decoder_count - 1];
     int expected = is_text(kind) && best->cell_bytes > 16 && bricks <= 65534 &&
                    fastpair_cpu_detect() == FASTPAIR_CPU_AVX512;
