@@ -4,13 +4,13 @@
  * The trick: rows wait until others follow that lie near them in the chunk, and all that wait are decoded
  * together. Bytes between them are decoded, too, where that takes less time than to begin anew: the rows
  * then are copied from a buffer that is still in the cache. The last decoded batch and the last block of
- * row starts are kept, so an ascending list decodes nothing twice. Refuses rows whose lengths have changed
+ * row starts are kept, so an ascending list decodes little twice. Refuses rows whose lengths have changed
  * since they were measured. */
 #include "access_list.h"
 
-/* Bytes between two rows that are decoded in vain rather than jumped over: a new beginning takes as long
- * as this many bytes. */
-#define WIDEST_GAP 1024u
+/* Codes between two rows that are decoded in vain rather than jumped over: a new beginning takes as long
+ * as this many codes. */
+#define WIDEST_GAP 256u
 
 /* Rows with gaps between them wait until they span this many bytes, which stay in the first-level
  * cache. */
@@ -21,6 +21,7 @@
 /* Runs of bytes of the chunk `view` that were found but are not decoded yet. They ascend. */
 typedef struct waiting_rows {
     fp_chunk_view view;
+    uint64_t widest_gap; /* in bytes */
     uint32_t runs;
     struct {
         uint64_t from, to;
@@ -78,7 +79,7 @@ static fastpair_status await(piece_state *piece, uint64_t from, uint64_t to,
             waiting->run[last].to = to;
             return FASTPAIR_OK;
         }
-        if (from > before && from - before <= WIDEST_GAP && fits && last + 1 < MOST_RUNS) {
+        if (from > before && from - before <= waiting->widest_gap && fits && last + 1 < MOST_RUNS) {
             waiting->run[waiting->runs].from = from;
             waiting->run[waiting->runs++].to = to;
             return FASTPAIR_OK;
@@ -86,7 +87,9 @@ static fastpair_status await(piece_state *piece, uint64_t from, uint64_t to,
     }
     fastpair_status status = decode_waiting(piece, error);
     if (status) return status;
+    const fp_chunk *chunk = piece->at->view.chunk;
     waiting->view = piece->at->view;
+    waiting->widest_gap = WIDEST_GAP * chunk->decoded_bytes / (chunk->codes | 1);
     waiting->runs = 1;
     waiting->run[0].from = from;
     waiting->run[0].to = to;

@@ -104,25 +104,32 @@ uint32_t fp_chunk_rarely_above(const fp_chunk *chunk) {
     return bytes;
 }
 
-/* Decodes batches first .. last, which must give exactly `size` bytes. */
-static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first, uint64_t last,
-                                      uint8_t *out, uint64_t size, fastpair_error *error) {
+/* The codes of batches first .. last. */
+static fp_code_range codes_of(const fp_chunk_view *view, uint64_t first, uint64_t last) {
     const fp_chunk *chunk = view->chunk;
     const fp_section *codes = &chunk->sections[FP_SECTION_CODES];
     uint64_t begin = first * chunk->batch_codes, end = last * chunk->batch_codes;
     if (end > chunk->codes) end = chunk->codes;
+    return (fp_code_range){
+        view->block + codes->offset,  codes->size, begin, end - begin, view->bulk,
+        fp_chunk_rarely_above(chunk), view->watch};
+}
+
+static fastpair_status codes_fault(const fp_chunk_view *view, fastpair_error *error) {
+    return fp_chunk_fault(
+        view, FP_SECTION_CODES, 0,
+        "codes are not in the dictionary or do not decode to the size the sidecar gives", error);
+}
+
+/* Decodes batches first .. last, which must give exactly `size` bytes. */
+static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first, uint64_t last,
+                                      uint8_t *out, uint64_t size, fastpair_error *error) {
     const fp_decoder *decoder;
     fastpair_status status = fp_column_dict_decoder(view->dictionary, &decoder, error);
     if (status) return status;
-    fp_code_range range = {
-        view->block + codes->offset,  codes->size, begin, end - begin, view->bulk,
-        fp_chunk_rarely_above(chunk), view->watch};
-    if (fp_decode_codes(decoder, &range, out, size) != size)
-        return fp_chunk_fault(
-            view, FP_SECTION_CODES, 0,
-            "codes are not in the dictionary or do not decode to the size the sidecar gives",
-            error);
-    return FASTPAIR_OK;
+    fp_code_range range = codes_of(view, first, last);
+    return fp_decode_codes(decoder, &range, out, size) == size ? FASTPAIR_OK
+                                                               : codes_fault(view, error);
 }
 
 /* Chunk bytes from .. to, and where they go. */
@@ -131,12 +138,30 @@ typedef struct slice {
     uint8_t *out;
 } slice;
 
-/* Decodes a batch into the cache and copies a slice that lies in it. */
+/* A slice of at most one in so many of a batch's bytes is decoded without the others. */
+#define SMALL_SLICE 2u
+
+/* Decodes a small part of a batch. */
+static fastpair_status decode_small(const fp_chunk_view *view, uint64_t batch, fp_code_part part,
+                                    uint8_t *out, fastpair_error *error) {
+    const fp_decoder *decoder;
+    fastpair_status status = fp_column_dict_decoder(view->dictionary, &decoder, error);
+    if (status) return status;
+    fp_code_range range = codes_of(view, batch, batch + 1);
+    return fp_decode_part(decoder, &range, &part, out) == FP_DECODE_BAD ? codes_fault(view, error)
+                                                                        : FASTPAIR_OK;
+}
+
+/* Copies a slice that lies in a batch, and decodes the batch into the cache unless the slice is small. */
 static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar *s, uint64_t batch,
                                        slice wanted, fp_batch_cache *cache, fastpair_error *error) {
     uint64_t start = batch_start(s, batch), end = batch_start(s, batch + 1);
+    uint64_t size = wanted.to - wanted.from;
     if (wanted.from < start || wanted.to > end || end > s->end || end - start > FP_LARGEST_BATCH)
         return sidecar_fault(view, error);
+    if (size <= FP_MOST_PART && size * SMALL_SLICE <= end - start)
+        return decode_small(view, batch, (fp_code_part){wanted.from - start, wanted.to - start},
+                            wanted.out, error);
     fp_batch_cache_empty(cache);
     fp_chunk_view aside = *view;
     aside.watch = NULL; /* these bytes are not in their place */
@@ -146,7 +171,7 @@ static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar 
     cache->number = view->number;
     cache->start = start;
     cache->end = end;
-    memcpy(wanted.out, cache->bytes + (wanted.from - start), (size_t)(wanted.to - wanted.from));
+    memcpy(wanted.out, cache->bytes + (wanted.from - start), (size_t)size);
     return FASTPAIR_OK;
 }
 

@@ -67,4 +67,17 @@ typedef struct fp_code_range {
 uint64_t fp_decode_codes(const fp_decoder *decoder, const fp_code_range *codes, uint8_t *out,
                          uint64_t capacity);
 
+/* Bytes from .. to of what some codes decode to: at least one and at most FP_MOST_PART. */
+typedef struct fp_code_part {
+    uint64_t from, to;
+} fp_code_part;
+#define FP_MOST_PART 8192u
+
+/* Decodes a part of what a range decodes to, which begins with a multiple of 8. `out` has room for the
+ * part alone. Returns the part's size, or FP_DECODE_BAD if a code of it is not below the dictionary's N or
+ * the range does not decode to part->to bytes. Other codes are not judged: where one is bad, the part may be
+ * FP_DECODE_BAD or other bytes. Takes about half the time of the whole range, or less. */
+uint64_t fp_decode_part(const fp_decoder *decoder, const fp_code_range *codes,
+                        const fp_code_part *part, uint8_t *out);
+
 #endif

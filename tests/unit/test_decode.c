@@ -230,6 +230,40 @@ static void expect(const subject *s, const guard *packed, uint64_t first, uint64
     }
 }
 
+/* Some parts of a range, of which a whole one decodes to `size` bytes, and one that goes past its end. */
+static void expect_parts(const subject *s, const fp_code_range *range, const uint8_t *bytes,
+                         uint64_t size, uint64_t *random) {
+    for (int i = 0; i < 4 * s->decoder_count && size; i++) {
+        const fp_decoder *decoder = s->decoders[i % s->decoder_count];
+        uint64_t from = check_random(random) % size, most = size - from;
+        uint64_t wanted = 1 + check_random(random) % (most < FP_MOST_PART ? most : FP_MOST_PART);
+        if (i / s->decoder_count == 3 && most <= FP_MOST_PART) wanted = most; /* to the very end */
+        guard out = guard_make(wanted);
+        CHECK_EQ(fp_decode_part(decoder, range, &(fp_code_part){from, from + wanted}, out.data),
+                 wanted);
+        CHECK(!memcmp(out.data, bytes + from, wanted));
+        if (most < FP_MOST_PART)
+            CHECK_EQ(fp_decode_part(decoder, range, &(fp_code_part){from, size + 1}, out.data),
+                     FP_DECODE_BAD);
+        CHECK(guard_free(&out));
+    }
+}
+
+/* Parts of a range with a bad code, which begins at byte `at`: no part that has this byte is decoded, and
+ * none reads or writes where it should not. */
+static void expect_bad_parts(const subject *s, const fp_code_range *range, uint64_t at,
+                             uint64_t size, uint64_t *random) {
+    for (int i = 0; i < 4 * s->decoder_count && size; i++) {
+        uint64_t from = check_random(random) % size, most = size - from;
+        uint64_t wanted = 1 + check_random(random) % (most < FP_MOST_PART ? most : FP_MOST_PART);
+        guard out = guard_make(wanted);
+        uint64_t result = fp_decode_part(s->decoders[i % s->decoder_count], range,
+                                         &(fp_code_part){from, from + wanted}, out.data);
+        CHECK(result == FP_DECODE_BAD || (result == wanted && !(from <= at && at < from + wanted)));
+        CHECK(guard_free(&out));
+    }
+}
+
 /* One random range of `total` codes, with capacities from far too small to ample, then with one bad
  * code in it. */
 static void decode_range(const subject *s, uint64_t total, uint64_t first, uint64_t count,
@@ -241,7 +275,9 @@ static void decode_range(const subject *s, uint64_t total, uint64_t first, uint6
     for (uint64_t i = 0; i < total; i++) codes[i] = any_code(slots, random);
     fp_pack(codes, total, bits, packed.data);
     uint64_t size = append_tokens(s, codes + first, count, bytes);
+    const fp_code_range range = {packed.data, packed.size, first / 8 * 8, count, 0, 0, NULL};
     expect(s, &packed, first, count, size, size, bytes);
+    if (first % 8 == 0) expect_parts(s, &range, bytes, size, random);
     expect(s, &packed, first, count, size + 1 + check_random(random) % 6000, size, bytes);
     if (size) {
         uint64_t less = 1 + check_random(random) % 40;
@@ -259,6 +295,7 @@ static void decode_range(const subject *s, uint64_t total, uint64_t first, uint6
         /* A bad code outside the range is none of its business. */
         uint64_t before = append_tokens(s, codes + first, where - first, bytes);
         expect(s, &packed, first, where - first, before, before, bytes);
+        if (first % 8 == 0) expect_bad_parts(s, &range, before, size, random);
     }
     CHECK(guard_free(&packed));
     free(codes);
