@@ -14,6 +14,8 @@ enum {
     DICT_ENTRY_BYTES = 24,
     CHUNK_ENTRY_BYTES = 32,
     DICT_CODE_BITS = 17,
+    DICT_FORM = 21,
+    DICT_TOKENS = 28,
     DICT_RUNS = 36,
     DICT_SECTION = 48,
     RUN_BYTES = 8,
@@ -31,6 +33,50 @@ static uint64_t number(const uint8_t *from, size_t bytes) {
     return value;
 }
 
+/* Folded tokens: section 2.3 of the page. */
+typedef struct folded {
+    const uint8_t *bits;
+    uint64_t at;     /* bits taken */
+    uint8_t *bytes;  /* of all tokens so far */
+    uint64_t *first; /* where each of them begins, and where the last ends */
+    uint64_t tokens;
+} folded;
+
+static uint32_t width(uint64_t n) {
+    uint32_t bits = 0;
+    while (1ull << bits < n) bits++;
+    return bits;
+}
+
+static uint64_t take(folded *from, uint32_t count) {
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < count; i++, from->at++)
+        value |= (uint64_t)(from->bits[from->at / 8] >> from->at % 8 & 1) << i;
+    return value;
+}
+
+/* Appends the next token. */
+static const uint8_t *unfold(folded *from, uint64_t length) {
+    uint64_t before = from->first[from->tokens], at = before, end = before + length;
+    while (end - at > 1) {
+        uint64_t piece, count;
+        if (!take(from, 1)) {
+            uint64_t token = take(from, width(from->tokens));
+            piece = from->first[token], count = from->first[token + 1] - piece;
+        } else if (!take(from, 1)) {
+            from->bytes[at++] = (uint8_t)take(from, 8);
+            continue;
+        } else {
+            piece = take(from, width(before)), count = 2 + take(from, width(end - at - 1));
+        }
+        memcpy(from->bytes + at, from->bytes + piece, count);
+        at += count;
+    }
+    if (at < end) from->bytes[at] = (uint8_t)take(from, 8);
+    from->first[++from->tokens] = end;
+    return from->bytes + before;
+}
+
 static bool read_dictionary(const uint8_t *block, bench_dictionary *to) {
     to->code_bits = block[DICT_CODE_BITS];
     size_t codes = (size_t)1 << to->code_bits;
@@ -40,15 +86,21 @@ static bool read_dictionary(const uint8_t *block, bench_dictionary *to) {
     memset(to->lengths, 1, codes);
     uint64_t runs = number(block + DICT_RUNS, 4);
     const uint8_t *run = block + number(block + DICT_SECTION, 8), *token = run + runs * RUN_BYTES;
-    for (; runs; runs--, run += RUN_BYTES) {
+    uint64_t tokens = number(block + DICT_TOKENS, 4);
+    bool is_folded = block[DICT_FORM] == 2;
+    folded from = {token, 0, malloc(tokens * 64), calloc(tokens + 1, sizeof *from.first), 0};
+    bool good = from.bytes && from.first;
+    for (; good && runs; runs--, run += RUN_BYTES) {
         uint64_t code = number(run, 4), end = code + number(run + 4, 2) + 1;
         uint8_t length = run[6];
         for (; code < end; code++, token += length) {
             to->lengths[code] = length;
-            memcpy(to->cells[code], token, length);
+            memcpy(to->cells[code], is_folded ? unfold(&from, length) : token, length);
         }
     }
-    return true;
+    free(from.bytes);
+    free(from.first);
+    return good;
 }
 
 static bool read_chunk(const uint8_t *block, const bench_dictionary *dictionaries,

@@ -65,7 +65,7 @@ static void change_section(uint64_t *random, forge_part *block) {
 /* Changes what the frame of a cold block holds. Returns 0 if there is none. */
 static int change_frame(uint64_t *random, forge_part *block) {
     const uint8_t *h = block->header;
-    uint64_t size = !block->is_chunk ? (h[21] ? forge_get(h + 72, 8) : 0)
+    uint64_t size = !block->is_chunk ? (h[21] == 1 ? forge_get(h + 72, 8) : 0)
                     : h[16] == 3     ? 2 * (forge_get(h + 24, 8) + forge_get(h + 40, 8))
                     : h[16] == 2     ? forge_get(h + 48, 8)
                                      : 0;

@@ -37,7 +37,7 @@ typedef struct fastpair_range_source {
 /* Opens a column whose bytes come from `source`, which is copied. All functions that take a column take
  * this one, with the same results. It differs in when bytes are read and checked:
  *
- *   - Opening reads the end of the file (up to 42 KiB), and its beginning (up to 20 KiB): two requests,
+ *   - Opening reads the end of the file (up to 36 KiB), and its beginning (up to 26 KiB): two requests,
  *     which are under way at once, or one if the file is small. A longer footer takes one request more.
  *   - A dictionary is read and checked when a chunk that uses it is first used: in the request for the
  *     chunk if the two are neighbours, in none if it came with the beginning of the file, else in one

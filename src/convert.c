@@ -158,7 +158,11 @@ static fastpair_status put_dictionaries(conversion *of, uint64_t position, fastp
         const fp_column_dict *next = &of->column->dictionaries[file->footer.dictionaries];
         if (next->entry.position >= position) break;
         uint32_t number;
-        status = fp_file_out_dictionary(file, &next->dict, &number, error);
+        fp_buffer block = {0};
+        status =
+            fp_dict_build(&next->dict, file->header.alignment, &file->allocator, &block, error);
+        if (!status) status = fp_file_out_dictionary(file, &next->dict, &block, &number, error);
+        fp_buffer_close(&block, &file->allocator);
         if (!status) fp_file_out_use_tokens(file, number, next->entry.tokens_in_use);
     }
     return status;

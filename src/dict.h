@@ -31,14 +31,20 @@ typedef struct fp_dict {
 
 void fp_dict_close(fp_dict *dict, const fastpair_allocator *allocator);
 
-/* The dictionary block of docs/format.md: its size for an alignment, and its bytes. */
+/* The block of docs/format.md of a plain dictionary: its size for an alignment, and its bytes. */
 uint64_t fp_dict_block_size(const fp_dict *dict, uint32_t alignment);
 void fp_dict_write(const fp_dict *dict, uint32_t alignment, uint8_t *block);
 
-/* Makes the block that fp_dict_write wrote cold, if that is smaller. Sets *size to what it takes
- * then. Statuses: OUT_OF_MEMORY. */
-fastpair_status fp_dict_make_cold(uint8_t *block, uint32_t alignment, uint64_t *size,
-                                  const fastpair_allocator *allocator, fastpair_error *error);
+/* The block as warm files have it, folded where that is smaller, in a new buffer. Statuses:
+ * OUT_OF_MEMORY. */
+fastpair_status fp_dict_build(const fp_dict *dict, uint32_t alignment,
+                              const fastpair_allocator *allocator, fp_buffer *block,
+                              fastpair_error *error);
+
+/* Makes the block that fp_dict_build made cold, if that is smaller. Statuses: OUT_OF_MEMORY. */
+fastpair_status fp_dict_make_cold(const fp_dict *dict, uint32_t alignment,
+                                  const fastpair_allocator *allocator, fp_buffer *block,
+                                  fastpair_error *error);
 
 /* Untrusted bytes that should begin with a dictionary block. */
 typedef struct fp_dict_block {

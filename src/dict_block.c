@@ -2,6 +2,7 @@
  * of docs/format.md, section 2, or the dictionary. Refuses every block that breaks a rule of that
  * section, so that decoders may rely on all rules. */
 #include "dict.h"
+#include "fold.h"
 #include "format.h"
 #include "frame.h"
 
@@ -49,32 +50,71 @@ void fp_dict_write(const fp_dict *dict, uint32_t alignment, uint8_t *block) {
     fp_store64(block + 88, fp_checksum(block, 88));
 }
 
+/* Puts another form of the token section into a block, if the block is smaller then. */
+static void offer_section(fp_buffer *block, uint32_t alignment, uint8_t form, const fp_buffer *made,
+                          uint64_t plain) {
+    uint8_t *bytes = block->data;
+    uint64_t offset = fp_load64(bytes + 48), size = fp_align(offset + made->size, alignment);
+    if (size >= block->size) return;
+    memset(bytes + offset, 0, (size_t)(size - offset));
+    memcpy(bytes + offset, made->data, (size_t)made->size);
+    block->size = size;
+    fp_store64(bytes + 8, size);
+    bytes[21] = form;
+    fp_store64(bytes + 56, made->size);
+    fp_store64(bytes + 64, fp_checksum(made->data, made->size));
+    fp_store64(bytes + 72, plain);
+    fp_store64(bytes + 88, fp_checksum(bytes, 88));
+}
+
+fastpair_status fp_dict_build(const fp_dict *dict, uint32_t alignment,
+                              const fastpair_allocator *allocator, fp_buffer *block,
+                              fastpair_error *error) {
+    uint64_t plain = section_size(dict), runs = (uint64_t)dict->run_count * FP_RUN_ENTRY, folded;
+    uint64_t size = fp_dict_block_size(dict, alignment);
+    fp_buffer made = {.data = fp_allocate(allocator, runs + fp_fold_bound(dict), 1)};
+    *block = (fp_buffer){fp_allocate(allocator, size, 1), size, size};
+    fastpair_status status = block->data && made.data ? FASTPAIR_OK : FASTPAIR_ERROR_OUT_OF_MEMORY;
+    if (!status) {
+        fp_dict_write(dict, alignment, block->data);
+        memcpy(made.data, block->data + fp_load64(block->data + 48), (size_t)runs);
+        status = fp_fold_write(dict, allocator, made.data + runs, &folded);
+    }
+    if (!status) {
+        made.size = runs + folded;
+        offer_section(block, alignment, FP_FORM_FOLDED, &made, plain);
+    } else {
+        fp_note_memory(error, size);
+        fp_buffer_close(block, allocator);
+    }
+    fp_buffer_close(&made, allocator);
+    return status;
+}
+
 /* A dictionary is read once, when its file is opened, so its letters are squeezed, too. */
 static const fp_frame_style cold_style = {12, 0, 0};
 
-fastpair_status fp_dict_make_cold(uint8_t *block, uint32_t alignment, uint64_t *size,
-                                  const fastpair_allocator *allocator, fastpair_error *error) {
-    uint64_t offset = fp_load64(block + 48), warm = fp_load64(block + 56), frame = 0;
-    *size = fp_load64(block + 8);
+fastpair_status fp_dict_make_cold(const fp_dict *dict, uint32_t alignment,
+                                  const fastpair_allocator *allocator, fp_buffer *block,
+                                  fastpair_error *error) {
+    uint64_t plain = section_size(dict), size = fp_dict_block_size(dict, alignment);
     fp_frame_writer frames = {0};
-    uint8_t *made = fp_allocate(allocator, fp_frame_bound(warm), 1);
+    fp_buffer made = {.data = fp_allocate(allocator, fp_frame_bound(plain), 1)};
+    uint8_t *warm = fp_allocate(allocator, size, 1);
     fastpair_status status =
-        made ? fp_frame_writer_open(&frames, allocator) : FASTPAIR_ERROR_OUT_OF_MEMORY;
-    if (!status) status = fp_frame_write(&frames, cold_style, block + offset, warm, made, &frame);
-    if (status) fp_note_memory(error, warm);
-    if (!status && fp_align(offset + frame, alignment) < *size) {
-        *size = fp_align(offset + frame, alignment);
-        memset(block + offset, 0, (size_t)(*size - offset));
-        memcpy(block + offset, made, (size_t)frame);
-        fp_store64(block + 8, *size);
-        block[21] = 1;
-        fp_store64(block + 56, frame);
-        fp_store64(block + 64, fp_checksum(made, frame));
-        fp_store64(block + 72, warm);
-        fp_store64(block + 88, fp_checksum(block, 88));
+        warm && made.data ? fp_frame_writer_open(&frames, allocator) : FASTPAIR_ERROR_OUT_OF_MEMORY;
+    if (!status) {
+        fp_dict_write(dict, alignment, warm);
+        status = fp_frame_write(&frames, cold_style, warm + fp_load64(warm + 48), plain, made.data,
+                                &made.size);
     }
+    if (status)
+        fp_note_memory(error, plain);
+    else
+        offer_section(block, alignment, FP_FORM_COLD, &made, plain);
     fp_frame_writer_close(&frames);
-    fp_release(allocator, made);
+    fp_buffer_close(&made, allocator);
+    fp_release(allocator, warm);
     return status;
 }
 
@@ -101,10 +141,11 @@ static const char *header_fault(const fp_dict_block *from, uint64_t *where) {
           "the longest token is not 8, 16, 32 or 64");
     FAULT(19, block[19] > 1, "unknown code order");
     FAULT(20, block[19] == 0 ? shift != 0 : shift > 15, "the class shift is out of range");
-    FAULT(21, block[21] > 1, "a dictionary is neither cold nor warm");
-    FAULT(21, block[21] && !(from->features & FP_FEATURE_COLD),
+    FAULT(21, block[21] > FP_FORM_FOLDED, "a dictionary is neither plain nor cold nor folded");
+    FAULT(21, block[21] == FP_FORM_COLD && !(from->features & FP_FEATURE_COLD),
           "a cold dictionary in a file whose header says that there are none");
-    FAULT(72, !block[21] && fp_load64(block + 72), "a warm dictionary has the size of a warm one");
+    FAULT(72, block[21] == FP_FORM_PLAIN && fp_load64(block + 72),
+          "a plain dictionary has the size of a plain one");
     FAULT(22,
           !from->minor && (memcmp(block + 22, zero, 2) != 0 || memcmp(block + 80, zero, 8) != 0),
           "a dictionary field that must be zero is not");
@@ -152,9 +193,9 @@ static const char *read_run(fp_dict *dict, uint64_t r, const uint8_t *entry) {
     return run_fault(dict, run, r ? run - 1 : NULL);
 }
 
-/* The runs and tokens of a dictionary whose header's fields are set, from a warm section. Returns what
- * is wrong and sets *where, the offset in the section; or NULL. */
-static const char *read_section(const uint8_t *section, fp_dict *dict, uint64_t *where) {
+/* The runs of a dictionary whose header's fields are set. Returns what is wrong and sets *where, the
+ * offset in the section; or NULL. */
+static const char *read_runs(const uint8_t *section, fp_dict *dict, uint64_t *where) {
     uint64_t runs = dict->run_count, tokens = 0, bytes = 0;
     for (uint64_t r = 0; r < runs; r++) {
         *where = r * FP_RUN_ENTRY;
@@ -168,31 +209,36 @@ static const char *read_section(const uint8_t *section, fp_dict *dict, uint64_t 
     if (bytes != dict->bytes_size) return "the token bytes do not add up";
     if (dict->hot_slots && dict->runs[runs - 1].first_code < dict->hot_slots)
         return "there is a hot part but no cold one";
-    memcpy(dict->bytes, section + runs * FP_RUN_ENTRY, (size_t)dict->bytes_size);
     return NULL;
 }
 
-/* Reads the section of a block whose header passed its checks, out of its frame if it is cold. */
+/* Reads the section of a block whose header passed its checks, whatever its form. */
 static fastpair_status read_tokens(const fp_dict_block *from, const fastpair_allocator *allocator,
                                    fp_dict *dict, fastpair_error *error) {
     const uint8_t *block = from->bytes, *section = block + fp_load64(block + 48);
-    uint64_t where = 0, warm = fp_load64(block + 72);
+    uint64_t where = 0, size = fp_load64(block + 56), plain = fp_load64(block + 72);
+    uint64_t runs = (uint64_t)dict->run_count * FP_RUN_ENTRY;
     uint8_t *unpacked = NULL;
     const char *fault = NULL;
     fastpair_status status = FASTPAIR_OK;
-    if (block[21]) {
-        if (!(unpacked = fp_allocate(allocator, warm, 1))) return fp_fail_memory(error, warm);
-        status =
-            fp_frame_read_once(section, fp_load64(block + 56), unpacked, warm, allocator, &fault);
+    if (block[21] == FP_FORM_COLD) {
+        if (!(unpacked = fp_allocate(allocator, plain, 1))) return fp_fail_memory(error, plain);
+        status = fp_frame_read_once(section, size, unpacked, plain, allocator, &fault);
         section = unpacked;
     }
-    if (!status) fault = read_section(section, dict, &where);
+    if (!status) fault = read_runs(section, dict, &where);
+    if (!status && !fault && block[21] == FP_FORM_FOLDED) {
+        where = runs;
+        status = fp_fold_read(section + runs, size - runs, allocator, dict, &fault);
+    } else if (!status && !fault) {
+        memcpy(dict->bytes, section + runs, (size_t)dict->bytes_size);
+    }
     fp_release(allocator, unpacked);
-    if (status == FASTPAIR_ERROR_OUT_OF_MEMORY) return fp_fail_memory(error, warm);
+    if (status == FASTPAIR_ERROR_OUT_OF_MEMORY) return fp_fail_memory(error, plain);
     if (status == FASTPAIR_ERROR_UNSUPPORTED) return fp_frames_missing(from->position, error);
     if (!fault) return FASTPAIR_OK;
     return fp_fail(error, FASTPAIR_ERROR_CORRUPT,
-                   from->position + fp_load64(block + 48) + (block[21] ? 0 : where),
+                   from->position + fp_load64(block + 48) + (unpacked ? 0 : where),
                    "dictionary at offset %" PRIu64 ": %s", from->position, fault);
 }
 
@@ -211,9 +257,10 @@ fastpair_status fp_dict_read(const fp_dict_block *from, const fastpair_allocator
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, position + where,
                        "dictionary at offset %" PRIu64 ": %s", position, fault);
     uint64_t held = fp_load64(block + 56), runs = fp_load32(block + 36);
-    uint64_t section = block[21] ? fp_load64(block + 72) : held;
+    uint64_t section = block[21] == FP_FORM_PLAIN ? held : fp_load64(block + 72);
+    uint64_t least = block[21] == FP_FORM_FOLDED ? runs * FP_RUN_ENTRY : 0; /* of what is held */
     /* There are at most 65,536 runs of 8 bytes and tokens of 64, so nothing below overflows. */
-    if (fp_load64(block + 48) != offset || held > FP_LARGEST_TOKENS || !held ||
+    if (fp_load64(block + 48) != offset || held > FP_LARGEST_TOKENS || !held || held < least ||
         section > FP_LARGEST_TOKENS || section < runs * FP_RUN_ENTRY ||
         fp_load64(block + 8) != fp_align(offset + held, from->alignment) ||
         fp_load64(block + 8) > size)

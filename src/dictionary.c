@@ -154,8 +154,8 @@ fastpair_status fastpair_dictionary_open(const uint8_t *data, uint64_t size,
     fp_dict dict;
     if ((status = fp_dict_read(&(fp_dict_block){data, size, 0, 64, 0, 0}, &hooks, &dict, error)))
         return status;
-    if (size != fp_dict_block_size(&dict, 64)) {
-        uint64_t expected = fp_dict_block_size(&dict, 64);
+    if (size != fp_load64(data + 8)) {
+        uint64_t expected = fp_load64(data + 8);
         fp_dict_close(&dict, &hooks);
         return fp_fail(error, FASTPAIR_ERROR_CORRUPT, expected, "%llu bytes follow the dictionary",
                        (unsigned long long)(size - expected));

@@ -91,20 +91,13 @@ fastpair_status fp_file_out_list_dictionary(fp_file_out *file, uint64_t size, ui
     return status;
 }
 
-fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, uint32_t *number,
-                                       fastpair_error *error) {
-    uint64_t size = fp_dict_block_size(dict, file->header.alignment);
+fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, fp_buffer *block,
+                                       uint32_t *number, fastpair_error *error) {
     fastpair_status status = put_header(file, error);
-    if (status) return status;
-    uint8_t *block = fp_allocate(&file->allocator, size, 1);
-    if (!block) return fp_fail_memory(error, size);
-    fp_dict_write(dict, file->header.alignment, block);
-    if (file->header.features & FP_FEATURE_COLD)
-        status = fp_dict_make_cold(block, file->header.alignment, &size, &file->allocator, error);
-    if (!status) status = fp_file_out_list_dictionary(file, size, number, error);
-    if (!status) status = put(file, block, size, error);
-    fp_release(&file->allocator, block);
-    return status;
+    if (!status && file->header.features & FP_FEATURE_COLD)
+        status = fp_dict_make_cold(dict, file->header.alignment, &file->allocator, block, error);
+    if (!status) status = fp_file_out_list_dictionary(file, block->size, number, error);
+    return status ? status : put(file, block->data, block->size, error);
 }
 
 void fp_file_out_use_tokens(fp_file_out *file, uint32_t number, uint32_t tokens) {

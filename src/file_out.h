@@ -39,9 +39,10 @@ fastpair_status fp_file_out_describe(fp_file_out *file, const fastpair_metadata 
 fastpair_status fp_file_out_describe_as(fp_file_out *file, const fp_file_out *other,
                                         fastpair_error *error);
 
-/* Writes a dictionary block; *number is what chunks call it by. */
-fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, uint32_t *number,
-                                       fastpair_error *error);
+/* Writes a dictionary's block, which fp_dict_build made, in a cold file as a cold one; *number is what
+ * chunks call it by. */
+fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, fp_buffer *block,
+                                       uint32_t *number, fastpair_error *error);
 
 /* Adds to the tokens of dictionary `number` that occur in its chunks. */
 void fp_file_out_use_tokens(fp_file_out *file, uint32_t number, uint32_t tokens);

@@ -24,6 +24,11 @@
 #define FP_KIND_CHUNK      0x48435046u /* "FPCH" */
 #define FP_KIND_FOOTER     0x54465046u /* "FPFT" */
 
+/* Of the token section of a dictionary. */
+#define FP_FORM_PLAIN  0u
+#define FP_FORM_COLD   1u
+#define FP_FORM_FOLDED 2u
+
 #define FP_VERSION_MAJOR 1u
 #define FP_VERSION_MINOR 0u
 

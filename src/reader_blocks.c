@@ -110,7 +110,10 @@ static fastpair_status read_dictionary(fastpair_reader *reader, const uint8_t *s
             position);
     status = fp_reader_fill(reader, &reader->scratch, block_bytes, "a dictionary", error);
     if (status) return status;
-    fp_reader_make_room(reader, 4 * block_bytes + sizeof(fp_column_dict));
+    uint64_t plain_bytes = fp_load64(reader->scratch.data + 72);
+    if (plain_bytes > FP_LARGEST_TOKENS) plain_bytes = FP_LARGEST_TOKENS; /* it will be refused */
+    if (plain_bytes < block_bytes) plain_bytes = block_bytes;
+    fp_reader_make_room(reader, 4 * plain_bytes + sizeof(fp_column_dict));
 
     if (number == reader->dictionaries.capacity) {
         uint64_t capacity = number ? number * 2 : 8;

@@ -39,8 +39,12 @@ static fastpair_status measure_file(const fp_flight *flight, const fastpair_dict
     if (status) return status;
     const fp_packing packing =
         fp_packing_for(settings, numbering->dict.code_bits, numbering->dict.max_token);
-    const uint64_t dictionary = fp_dict_block_size(&numbering->dict, settings->alignment);
+    fp_buffer block = {0};
+    status = fp_dict_build(&numbering->dict, settings->alignment, allocator, &block, error);
+    const uint64_t dictionary = block.size;
+    fp_buffer_close(&block, allocator);
     fp_numbering_close(numbering, allocator);
+    if (status) return status;
     for (uint32_t i = 0; i < flight->count; i++) {
         const fp_draft *draft = &flight->drafts[i];
         uint64_t saves = fp_draft_saving(draft, packing);

@@ -110,7 +110,9 @@ static fastpair_status open_numbering(const fastpair_writer *writer, uint32_t fr
 static fastpair_status adopt_numbering(fastpair_writer *writer, uint32_t from, uint32_t to,
                                        int is_whole, int *adopted, fastpair_error *error) {
     const fp_settings *settings = &writer->settings;
+    const fastpair_allocator *allocator = &settings->allocator;
     fp_numbering *numbering;
+    fp_buffer block = {0};
     uint64_t codes = 0, saved = 0;
     *adopted = 0;
     for (uint32_t i = from; i < to; i++) codes += writer->flight.drafts[i].parsed.codes;
@@ -119,13 +121,18 @@ static fastpair_status adopt_numbering(fastpair_writer *writer, uint32_t from, u
     if (status) return status;
     for (uint32_t i = from; i < to; i++)
         saved += fp_draft_saving(&writer->flight.drafts[i], packing_of(writer, numbering));
-    if (saved <= fp_dict_block_size(&numbering->dict, settings->alignment)) {
-        fp_numbering_close(numbering, &settings->allocator);
-        return FASTPAIR_OK;
+    if (saved)
+        status = fp_dict_build(&numbering->dict, settings->alignment, allocator, &block, error);
+    if (status || saved <= block.size) {
+        fp_numbering_close(numbering, allocator);
+        fp_buffer_close(&block, allocator);
+        return status;
     }
     *adopted = 1;
-    fp_regime_renumber(&writer->regimes.present, numbering, &settings->allocator);
-    status = fp_file_out_dictionary(&writer->file, &numbering->dict, &numbering->number, error);
+    fp_regime_renumber(&writer->regimes.present, numbering, allocator);
+    status =
+        fp_file_out_dictionary(&writer->file, &numbering->dict, &block, &numbering->number, error);
+    fp_buffer_close(&block, allocator);
     for (uint32_t i = from; i < to && !status; i++) mark_coded(writer, &writer->flight.drafts[i]);
     return status;
 }

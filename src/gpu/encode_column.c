@@ -85,8 +85,8 @@ static void fill(skeleton *of, const fastpair_gpu_encoded *encoded) {
     for (uint64_t i = 0; i < fp_encoded_chunk_count(encoded); i++) {
         const fp_chunk *chunk = &fp_encoded_chunks(encoded)[i];
         if (wants_dict && chunk->position > encoded->dict_place) {
-            fp_dict_write(&encoder->settings.dictionary->dict, rules->alignment,
-                          add(of, encoded->dict_place, rules->dict_bytes));
+            memcpy(add(of, encoded->dict_place, rules->dict_bytes), encoder->dict_block.data,
+                   (size_t)rules->dict_bytes);
             wants_dict = 0;
         }
         fp_chunk_write_header(chunk, add(of, chunk->position, FP_CHUNK_HEADER));

@@ -311,8 +311,8 @@ fastpair_status fastpair_gpu_encoded_complete(fastpair_gpu_encoded *encoded, uin
     if (!image_offset) fp_encoded_write_head(encoded, bytes);
     if (!image_offset) encoded->has_begun = 1;
     if (piece->has_dict)
-        fp_dict_write(&encoder->settings.dictionary->dict, encoder->rules.alignment,
-                      bytes + (encoded->dict_place - image_offset));
+        memcpy(bytes + (encoded->dict_place - image_offset), encoder->dict_block.data,
+               (size_t)encoder->dict_block.size);
     completion of = {fp_encoded_chunks(encoded) + piece->first_chunk, bytes, image_offset};
     fp_parallel(fp_threads_for(encoder->settings.threads, piece->image_bytes), piece->chunks,
                 complete_chunk, &of);

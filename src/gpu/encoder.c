@@ -24,7 +24,7 @@ static void set_rules(fastpair_gpu_encoder *encoder) {
         .chunk_bytes = encoder->cut.chunk_bytes,
         .unit_bytes = encoder->cut.unit_bytes,
         .first_bytes = encoder->cut.first_bytes,
-        .dict_bytes = fp_dict_block_size(dict, settings->alignment),
+        .dict_bytes = encoder->dict_block.size,
         .first_block = fp_first_block(settings->alignment),
         .alignment = settings->alignment,
         .code_bits = packing.code_bits,
@@ -39,11 +39,14 @@ static void set_rules(fastpair_gpu_encoder *encoder) {
 static fastpair_status make(fastpair_gpu_encoder *encoder, fastpair_error *error) {
     fp_settings *settings = &encoder->settings;
     fastpair_sink nowhere = {NULL, NULL};
+    fastpair_status status = fp_dict_build(&settings->dictionary->dict, settings->alignment,
+                                           &settings->allocator, &encoder->dict_block, error);
+    if (status) return status;
     set_rules(encoder);
     encoder->must_be_text = settings->metadata.type == FASTPAIR_TYPE_TEXT;
     fp_file_out_open(&encoder->described, &nowhere, settings->alignment, &settings->allocator);
-    fastpair_status status = fp_file_out_describe(&encoder->described, &settings->metadata,
-                                                  settings->bound_bytes, error);
+    status = fp_file_out_describe(&encoder->described, &settings->metadata, settings->bound_bytes,
+                                  error);
     settings->metadata.name = NULL; /* the caller's: copied, and not needed again */
     settings->metadata.pairs = NULL;
     if (status) return status;
@@ -85,6 +88,7 @@ void fastpair_gpu_encoder_close(fastpair_gpu_encoder *encoder) {
     fastpair_allocator allocator = encoder->settings.allocator;
     fp_encode_tables_close(&encoder->tables, &allocator);
     fp_file_out_close(&encoder->described);
+    fp_buffer_close(&encoder->dict_block, &allocator);
     fp_release(&allocator, encoder);
 }
 

@@ -17,6 +17,7 @@ struct fastpair_gpu_encoder {
     fp_settings settings; /* but for its metadata, which are the caller's */
     fp_cut_rules cut;
     fp_gpu_encode_rules rules;
+    fp_buffer dict_block; /* of the dictionary, as files have it */
     fp_encode_tables tables;
     fp_file_out described; /* what files say of their columns; nothing is written to it */
     int must_be_text;

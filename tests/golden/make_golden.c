@@ -279,5 +279,11 @@ int main(void) {
                    .expert = EXPERT(.bound_bytes = 64)},
          -1, 0);
     make_later();
+    s = rows_of(SHAPE_WORDS, 9000, 5);
+    make("folded_onpair12", &s,
+         (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 12, .chunk_bytes = 5000}, -1, 1);
+    s = rows_of(SHAPE_LOG_LINES, 9000, 0);
+    make("folded_token64", &s,
+         (options){.codec = FASTPAIR_CODEC_ONPAIR, .code_bits = 10, .max_token = 64}, '\n', 1);
     return 0;
 }

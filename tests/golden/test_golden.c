@@ -9,10 +9,11 @@
 #include "verify.h"
 
 static const char *const names[] = {
-    "onpair16",     "onpair12",     "onpair12_hot", "onpair9_token8", "fsst12",
-    "stored",       "no_rows",      "empty_rows",   "all_null",       "two_dictionaries",
-    "framed",       "aligned_4096", "order_none",   "long_tokens_32", "long_tokens_64",
-    "long_lengths", "described",    "bounds_64",    "later_version"};
+    "onpair16",        "onpair12",       "onpair12_hot", "onpair9_token8", "fsst12",
+    "stored",          "no_rows",        "empty_rows",   "all_null",       "two_dictionaries",
+    "folded_onpair12", "folded_token64", "framed",       "aligned_4096",   "order_none",
+    "long_tokens_32",  "long_tokens_64", "long_lengths", "described",      "bounds_64",
+    "later_version"};
 
 /* Files with name and pairs, and the width of their bounds. */
 static const struct {

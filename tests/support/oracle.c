@@ -207,6 +207,82 @@ static int run_entries(reading *r, uint64_t at, dictionary *dict, const uint8_t 
     return 1;
 }
 
+/* 2.3: numbers are taken from a string of bits. */
+typedef struct bit_string {
+    const uint8_t *bytes;
+    uint64_t bits, taken; /* taken > bits: there were too few */
+} bit_string;
+
+static uint64_t take(bit_string *from, uint32_t width) {
+    uint64_t number = 0;
+    for (uint32_t i = 0; i < width; i++, from->taken++)
+        if (from->taken < from->bits)
+            number |= (uint64_t)(from->bytes[from->taken / 8] >> from->taken % 8 & 1) << i;
+    return number;
+}
+
+static uint32_t least_width(uint64_t n) {
+    uint32_t w = 0;
+    while (1ull << w < n) w++;
+    return w;
+}
+
+/* Folded tokens to plain ones, token by token. `starts` is where each begins in `tokens`. */
+static const char *unfold(bit_string *from, const uint8_t *entries, uint32_t runs, uint8_t *tokens,
+                          uint64_t size, uint64_t *starts) {
+    uint64_t count = 0, before = 0;
+    for (uint32_t i = 0; i < runs; i++)
+        for (uint64_t k = 0; k <= little(entries + 8ull * i + 4, 2); k++) {
+            uint64_t left = entries[8ull * i + 6], at = before;
+            if (left > size - before) return "tokens beyond the plain size";
+            starts[count] = before;
+            while (left > 1) {
+                uint64_t where, length = 1;
+                if (!take(from, 1)) {
+                    uint64_t number = take(from, least_width(count));
+                    if (number >= count) return "token that does not come before";
+                    where = starts[number], length = starts[number + 1] - where;
+                } else if (!take(from, 1)) {
+                    tokens[at++] = (uint8_t)take(from, 8);
+                    left--;
+                    continue;
+                } else {
+                    where = take(from, least_width(before));
+                    length = 2 + take(from, least_width(left - 1));
+                    if (where + length > before) return "bytes that do not come before";
+                }
+                if (length > left) return "piece past the end of its token";
+                memcpy(tokens + at, tokens + where, length);
+                at += length, left -= length;
+            }
+            if (left) tokens[at++] = (uint8_t)take(from, 8);
+            if (from->taken > from->bits) return "too few bits";
+            before = at;
+            starts[++count] = before;
+        }
+    if (from->bits - from->taken >= 8 || take(from, (uint32_t)(from->bits - from->taken)))
+        return "bits past the tokens";
+    return before == size ? NULL : "plain size of a dictionary";
+}
+
+static int folded_entries(reading *r, uint64_t at, dictionary *dict, const uint8_t *bytes,
+                          uint64_t size, uint64_t plain) {
+    uint64_t runs = little(r->data + at + 36, 4), position = at + little(r->data + at + 48, 8),
+             all = 1;
+    RULE(size >= 8 * runs && plain >= 8 * runs, position, "token section shorter than its runs");
+    for (uint64_t i = 0; i < runs; i++) all += little(bytes + 8 * i + 4, 2) + 1;
+    RULE(all - 1 == dict->tokens, at + 28, "token count");
+    uint8_t *unfolded = room(NULL, plain, 1);
+    uint64_t *starts = room(NULL, all, sizeof *starts);
+    memcpy(unfolded, bytes, 8 * runs);
+    bit_string from = {bytes + 8 * runs, 8 * (size - 8 * runs), 0};
+    const char *fault =
+        unfold(&from, bytes, (uint32_t)runs, unfolded + 8 * runs, plain - 8 * runs, starts);
+    int good = fault ? refuse(r, position, fault) : run_entries(r, at, dict, unfolded, plain);
+    free(unfolded), free(starts);
+    return good;
+}
+
 static int dictionary_block(reading *r, uint64_t at) {
     const uint8_t *h = r->data + at;
     if (!block_header(r, at, 96)) return 0;
@@ -216,8 +292,8 @@ static int dictionary_block(reading *r, uint64_t at) {
     RULE(h[19] <= 1, at + 19, "order");
     RULE(h[20] <= 15 && (h[19] == 1 || h[20] == 0), at + 20, "class shift");
     RULE(r->out->minor || (all_zero(h + 22, 2) && all_zero(h + 80, 8)), at + 22, "zero field");
-    RULE(h[21] <= r->may_be_cold, at + 21, "cold dictionary");
-    RULE(h[21] || all_zero(h + 72, 8), at + 72, "a warm dictionary has a warm size");
+    RULE(h[21] <= 2 && (h[21] != 1 || r->may_be_cold), at + 21, "form of a dictionary");
+    RULE(h[21] || all_zero(h + 72, 8), at + 72, "a plain dictionary has a plain size");
     uint64_t slots = little(h + 24, 4), tokens = little(h + 28, 4), hot = little(h + 32, 4),
              runs = little(h + 36, 4);
     uint32_t bits = h[17];
@@ -247,12 +323,13 @@ static int dictionary_block(reading *r, uint64_t at) {
     out->tokens += tokens;
     out->dictionary_bytes += size;
     if (!h[21]) return run_entries(r, at, dict, bytes, size);
-    uint64_t warm = little(h + 72, 8);
-    RULE(warm <= 8 * runs + 64 * tokens, at + 72, "warm size of a dictionary");
-    uint8_t *unpacked = room(NULL, warm, 1);
-    const char *fault = frame_unpack(bytes, size, unpacked, warm);
-    int good =
-        fault ? refuse(r, at + little(h + 48, 8), fault) : run_entries(r, at, dict, unpacked, warm);
+    uint64_t plain = little(h + 72, 8);
+    RULE(plain <= 8 * runs + 64 * tokens, at + 72, "plain size of a dictionary");
+    if (h[21] == 2) return folded_entries(r, at, dict, bytes, size, plain);
+    uint8_t *unpacked = room(NULL, plain, 1);
+    const char *fault = frame_unpack(bytes, size, unpacked, plain);
+    int good = fault ? refuse(r, at + little(h + 48, 8), fault)
+                     : run_entries(r, at, dict, unpacked, plain);
     free(unpacked);
     return good;
 }

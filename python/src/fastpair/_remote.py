@@ -7,7 +7,7 @@ import threading
 import time
 
 # What opening reads of the end of a file. A server that tells the size with it saves a request.
-_TAIL = 42 << 10
+_TAIL = 36 << 10
 
 # Reads that are under way at once.
 _REQUESTS = 4

@@ -1,9 +1,13 @@
 """Section 2 of docs/format.md: a dictionary block → the token of every code, or None without one."""
 
 from decoder.blocks import read_header, read_sections
+from decoder.fold import unfold
 from decoder.frame import read_frame
 from decoder.headers import DICTIONARY, DICTIONARY_KIND, RUN
 from decoder.wire import require
+
+
+PLAIN, COLD, FOLDED = range(3)
 
 
 class Dictionary:
@@ -15,7 +19,7 @@ class Dictionary:
         self.tokens = tokens
         self.block_size = block_size
         self.table_bytes = 18 << self.bits  # that count for the library's limit
-        if values["cold"]:
+        if values["form"] != PLAIN:
             self.table_bytes += (4 << self.bits) + 2 * sum(len(token) for token in tokens if token)
 
 
@@ -83,20 +87,26 @@ def read_dictionary(image, at, end, header, fill=False):
     """
     values = read_header(image, at, end, DICTIONARY_KIND, DICTIONARY, header["minor"])
     _require_numbers(values, at)
-    require(values["cold"] in (0, 1), "cold is 0 or 1", at + 21)
-    require(values["cold"] <= header["features"] & 1, "a file with a cold block says so", at + 21)
-    require(values["cold"] or values["warm_size"] == 0, "a warm dictionary has no warm size", at + 72)
+    form, plain_size = values["form"], values["plain_size"]
+    require(form in (PLAIN, COLD, FOLDED), "the form is 0, 1 or 2", at + 21)
+    require(form != COLD or header["features"] & 1, "a file with a cold block says so", at + 21)
+    require(form != PLAIN or plain_size == 0, "a plain dictionary has no plain size", at + 72)
     section = read_sections(image, at, end, header["alignment"], DICTIONARY, values, ["token"])["token"]
     section_at = at + values["token_offset"]
-    if values["cold"]:
+    if form == COLD:
         most = 8 * values["runs"] + values["longest"] * values["tokens"]
-        require(values["warm_size"] <= most, "size of the warm token section", at + 72)
-        section = read_frame(section, values["warm_size"], section_at)
+        require(plain_size <= most, "size of the plain token section", at + 72)
+        section = read_frame(section, plain_size, section_at)
     runs = _read_runs(values, section, section_at)
     if values["order"] == 1:
         _require_order(values, runs, at)
     require(sum(last - first for first, last, _ in runs) == values["tokens"], "tokens of all runs", at + 28)
     size = 8 * len(runs) + sum((last - first) * length for first, last, length in runs)
+    if form == FOLDED:
+        require(plain_size == size, "size of the plain token section", at + 72)
+        lengths = [length for first, last, length in runs for _ in range(first, last)]
+        entries = 8 * len(runs)
+        section = section[:entries] + unfold(section[entries:], lengths, section_at + entries)
     require(len(section) == size, "size of the token section", at + 56)
     tokens = [None] * values["slots"]
     position = 8 * len(runs)

@@ -5,6 +5,8 @@ read_content takes it from a valid file. Everything a header says besides is der
 
 from decoder.headers import CHUNK, CHUNK_KIND, DICTIONARY, FILE_HEADER, FOOTER, NO_DICTIONARY, RUN, TRAILER
 from decoder.column import read_column
+from decoder.dictionary_block import COLD, FOLDED
+from decoder.fold import unfold
 from decoder.frame import read_frame
 from decoder.wire import integer, round_up, unpack
 
@@ -22,11 +24,13 @@ class Dictionary:
         self.seed = seed
         self.runs = runs
         self.cold = False
+        self.folded = False  # if it is not cold
 
     def copy(self):
         runs = [[first, list(tokens)] for first, tokens in self.runs]
         copy = Dictionary(self.codec, self.longest, self.order, self.shift, self.hot, self.slots, self.seed, runs)
         copy.cold = self.cold
+        copy.folded = self.folded
         return copy
 
     def bits(self):
@@ -124,9 +128,13 @@ def _read_dictionary(image, at):
     values = DICTIONARY.read(image, at)
     begin = at + values["token_offset"]
     section = image[begin : begin + values["token_size"]]
-    if values["cold"]:
-        section = read_frame(section, values["warm_size"], begin)
     token_at = 8 * values["runs"]
+    if values["form"] == COLD:
+        section = read_frame(section, values["plain_size"], begin)
+    elif values["form"] == FOLDED:
+        entries = [RUN.read(section, 8 * i) for i in range(values["runs"])]
+        lengths = [run["length"] for run in entries for _ in range(run["count_less_one"] + 1)]
+        section = section[:token_at] + unfold(section[token_at:], lengths, begin)
     runs = []
     for i in range(values["runs"]):
         run = RUN.read(section, 8 * i)
@@ -136,7 +144,8 @@ def _read_dictionary(image, at):
         token_at += count * length
     named = [values[name] for name in ("codec", "longest", "order", "shift", "hot_slots", "slots", "seed")]
     dictionary = Dictionary(*named, runs)
-    dictionary.cold = values["cold"] == 1
+    dictionary.cold = values["form"] == COLD
+    dictionary.folded = values["form"] == FOLDED
     return dictionary
 
 

@@ -236,6 +236,15 @@ def make_cold(rng, content):
             block.group = None
 
 
+def make_folded(rng, content):
+    """Some dictionaries become folded, or plain."""
+    dictionaries = [block for block in content.blocks if not isinstance(block, Chunk)]
+    if not dictionaries:
+        return False
+    for dictionary in rng.sample(dictionaries, rng.randint(1, len(dictionaries))):
+        dictionary.folded = not dictionary.folded
+
+
 def change_word(rng, content):
     """A word of a cold chunk becomes another: a code, an end of a row, or neither."""
     chunk = _pick(rng, [chunk for chunk in content.chunks() if chunk.cold and chunk.dictionary and chunk.rows])
@@ -249,6 +258,8 @@ def change_word(rng, content):
 
 
 CHANGES = [
+    make_folded,
+    make_folded,
     make_cold,
     make_cold,
     change_word,

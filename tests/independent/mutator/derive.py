@@ -6,6 +6,7 @@ a token counts with the length that section 2 of docs/format.md gives it.
 
 from itertools import accumulate
 
+from decoder.dictionary_block import COLD, FOLDED, PLAIN
 from decoder.headers import (
     BOUNDS_ENTRY,
     BOUNDS_HEADER,
@@ -26,6 +27,7 @@ from decoder.headers import (
 from decoder.wire import round_up
 from mutator.assemble import Part, Parts
 from mutator.content import Dictionary
+from mutator.fold import fold
 from mutator.frames import packed_frame, raw_frame
 
 
@@ -67,15 +69,19 @@ def _dictionary_part(dictionary):
         "longest": dictionary.longest,
         "order": dictionary.order,
         "shift": dictionary.shift,
-        "cold": int(dictionary.cold),
-        "warm_size": len(runs + tokens) if dictionary.cold else 0,
+        "form": COLD if dictionary.cold else FOLDED if dictionary.folded else PLAIN,
+        "plain_size": len(runs + tokens) if dictionary.cold or dictionary.folded else 0,
         "slots": dictionary.slots,
         "tokens": sum(len(tokens) for _, tokens in dictionary.runs),
         "hot_slots": dictionary.hot,
         "runs": len(dictionary.runs),
         "seed": dictionary.seed,
     }
-    return Part(DICTIONARY, values, {"token": _framed(runs + tokens, dictionary.cold)})
+    if values["form"] == FOLDED:
+        section = runs + fold([token for _, tokens in dictionary.runs for token in tokens])
+    else:
+        section = _framed(runs + tokens, dictionary.cold)
+    return Part(DICTIONARY, values, {"token": section})
 
 
 def _length_of_code(dictionary):

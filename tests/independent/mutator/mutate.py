@@ -12,6 +12,7 @@ LEVELS = [("content", 50), ("parts", 20), ("sealed", 17), ("blunt", 10), ("uncha
 SYNTHETIC_SHARE = 0.4
 DESCRIBED_SHARE = 0.5
 COLD_SHARE = 0.3
+FOLDED_SHARE = 0.3
 
 
 class Mutant:
@@ -42,6 +43,8 @@ def mutate(seed, number, bases):
         history, content = [name], base.copy()
     if rng.random() < COLD_SHARE:
         content_changes.make_cold(rng, content)
+    if rng.random() < FOLDED_SHARE:
+        content_changes.make_folded(rng, content)
     if rng.random() < DESCRIBED_SHARE:
         content_changes.describe_truly(rng, content)
     on_content = rng.choice((1, 1, 2, 3)) if level == "content" else rng.choice((0, 0, 0, 1))

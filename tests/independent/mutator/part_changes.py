@@ -5,6 +5,7 @@ Each change takes a random generator and Parts, and returns False where there is
 
 import ctypes
 
+from decoder.dictionary_block import COLD, FOLDED
 from decoder.frame import ZSTD
 from decoder.headers import LENGTH_BLOCK, RUN
 from decoder.wire import integer
@@ -190,7 +191,7 @@ def add_footer_part(rng, parts):
 
 def reframe(rng, parts):
     """The frame of a cold block is another one, perhaps with a fault."""
-    cold = [part for part in parts.blocks if (part.values["encoding"] & 2 if part.is_chunk() else part.values["cold"])]
+    cold = [part for part in parts.blocks if (part.values["encoding"] & 2 if part.is_chunk() else part.values["form"] == COLD)]
     if not cold:
         return False
     part = rng.choice(cold)
@@ -202,7 +203,30 @@ def reframe(rng, parts):
         part.sections[name] = bytearray(rng.choice(ODD_FRAMES)(rng, room.raw[:size]))
 
 
+def refold(rng, parts):
+    """Some bits of a folded dictionary become others, or there are more or fewer of them."""
+    folded = [part for part in parts.blocks if not part.is_chunk() and part.values["form"] == FOLDED]
+    if not folded:
+        return False
+    part = rng.choice(folded)
+    section, begin = part.sections["token"], 8 * part.values["runs"]
+    what = rng.randrange(6)
+    if what == 0 or begin >= len(section):
+        section += bytes(rng.choice((1, 8)))
+    elif what == 1:
+        del section[-1]
+    elif what == 2:
+        part.values["plain_size"] += rng.choice((-1, 1, 8))
+    else:
+        for _ in range(rng.choice((1, 1, 2))):
+            section[rng.randrange(begin, len(section))] ^= 1 << rng.randrange(8)
+
+
 CHANGES = [
+    refold,
+    refold,
+    refold,
+    refold,
     reframe,
     reframe,
     reframe,
