@@ -102,7 +102,8 @@ static fastpair_status estimate_candidate(const codec_contest *contest, fp_codec
     uint64_t bytes = offsets[sample->pieces] - offsets[judge];
     uint64_t codes = fp_parse_rows(model->matcher, sample->bytes, offsets + judge,
                                    sample->pieces - judge, contest->ids);
-    uint64_t token_bytes = fp_model_token_bytes(model);
+    uint64_t token_bytes =
+        settings.cold ? fp_model_token_bytes(model) : fp_model_folded_bytes(model);
     fp_model_close(model);
     if (settings.cold) {
         *result = (fp_estimate){.bytes = (double)contest->column_bytes,

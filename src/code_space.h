@@ -56,6 +56,7 @@ typedef struct fp_code_space {
     uint32_t max_token; /* 8, 16, 32 or 64: no token is longer */
     int hot;            /* leave room for a hot part */
     uint32_t level;     /* 1..FASTPAIR_LEVEL_MOST: how much work training may take */
+    int folds;          /* the dictionary will be folded: fp_token_bits */
 } fp_code_space;
 
 /* Whether training must leave room for a hot part, which dictionaries with long tokens never have:

@@ -30,6 +30,13 @@ uint64_t fp_model_token_bytes(const fastpair_dictionary *model) {
     return bytes;
 }
 
+uint64_t fp_model_folded_bytes(const fastpair_dictionary *model) {
+    uint64_t bits = 0;
+    for (uint32_t id = 0; id < model->tokens.count; id++)
+        bits += fp_token_bits(model->tokens.lengths[id], 1);
+    return bits / 8;
+}
+
 fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice,
                                const fp_settings *settings, fastpair_dictionary **result,
                                fastpair_error *error) {
@@ -38,7 +45,8 @@ fastpair_status fp_model_train(const fp_sample *sample, fp_codec_choice choice,
         .code_bits = choice.code_bits,
         .max_token = choice.max_token,
         .hot = fp_reserves_hot(settings->hot_codes, choice.code_bits, choice.max_token),
-        .level = settings->level};
+        .level = settings->level,
+        .folds = !settings->cold};
     *result = NULL;
     fastpair_dictionary *model = fp_model_open(choice, settings->seed, allocator);
     if (!model) return fp_fail_memory(error, sizeof *model);

@@ -51,4 +51,7 @@ void fp_model_close(fastpair_dictionary *model);
 /* Bytes of all tokens together. */
 uint64_t fp_model_token_bytes(const fastpair_dictionary *model);
 
+/* What they take in a warm file, about. */
+uint64_t fp_model_folded_bytes(const fastpair_dictionary *model);
+
 #endif

@@ -1,11 +1,11 @@
 /* prune_small.c - tokens that do not earn their place in a small column's file. In: a model, and all
  * chunks of the column parsed with it. Out: the model with fewer tokens, the chunks parsed again.
  *
- * A token takes its own bytes in the dictionary. Every token also makes codes wider at some point,
+ * A token takes some bits in the dictionary. Every token also makes codes wider at some point,
  * and all codes with it. The trick: what a token is worth is counted, not guessed. Without it, its
  * occurrences fall into *pieces*, the tokens that match in its place (token_pieces.c). So tokens are judged from the
  * longest to the shortest, and the occurrences of a dropped one are credited to its pieces, which
- * are judged later. A *price* per token, besides its bytes, is raised until the tokens left fit a
+ * are judged later. A *price* per token, besides its bits, is raised until the tokens left fit a
  * narrower code. The width of the least predicted size is taken, rows are parsed again, and all
  * that is repeated as long as the true size shrinks. Refuses nothing but a lack of memory. */
 #include "prune.h"
@@ -76,6 +76,10 @@ static void count_tokens(pruning *p) {
 
 /* ---------------------------------------------------------------- judging */
 
+static uint32_t bits_of(const pruning *p, uint32_t id) {
+    return fp_token_bits(p->model->tokens.lengths[id], !p->settings->cold);
+}
+
 /* Whether the kept tokens fit a code width, in length classes. Single bytes that would be used
  * count as kept. */
 static int fits(const pruning *p, uint32_t code_bits) {
@@ -89,7 +93,7 @@ static int fits(const pruning *p, uint32_t code_bits) {
     return slots <= 1u << code_bits;
 }
 
-/* Marks the tokens to keep if each costs its bytes and `price` bits, and codes have `code_bits`.
+/* Marks the tokens to keep if each costs its bits and `price` more, and codes have `code_bits`.
  * Returns the bits that codes and tokens will then take. */
 static uint64_t judge(pruning *p, uint32_t code_bits, uint64_t price) {
     const fp_tokens *tokens = &p->model->tokens;
@@ -97,7 +101,7 @@ static uint64_t judge(pruning *p, uint32_t code_bits, uint64_t price) {
     memcpy(p->credited, p->occurs, tokens->count * sizeof *p->credited);
     for (uint32_t i = 0; i < tokens->count - 256; i++) {
         uint32_t id = p->order[i], pieces = fp_token_piece_count(&p->pieces, id);
-        uint64_t occurs = p->credited[id], own = tokens->lengths[id] * 8u;
+        uint64_t occurs = p->credited[id], own = bits_of(p, id);
         p->keep[id] = occurs * (pieces - 1) * code_bits > own + price;
         if (p->keep[id]) {
             token_bits += own;
@@ -146,13 +150,14 @@ static uint64_t true_size(pruning *p) {
     const fp_tokens *tokens = &p->model->tokens;
     const uint32_t alignment = p->settings->alignment;
     uint8_t has_length[FP_MAX_TOKEN + 1] = {0};
-    uint64_t dictionary = fp_align(FP_DICT_HEADER, alignment), size = 0;
+    uint64_t dictionary = fp_align(FP_DICT_HEADER, alignment), token_bits = 0, size = 0;
     count_tokens(p);
     memcpy(p->credited, p->occurs, tokens->count * sizeof *p->credited);
     for (uint32_t id = 0; id < tokens->count; id++) {
         p->keep[id] = p->occurs[id] != 0;
         if (!p->keep[id]) continue;
-        dictionary += tokens->lengths[id] + (has_length[tokens->lengths[id]] ? 0 : FP_RUN_ENTRY);
+        token_bits += bits_of(p, id);
+        dictionary += has_length[tokens->lengths[id]] ? 0 : FP_RUN_ENTRY;
         has_length[tokens->lengths[id]] = 1;
     }
     uint32_t code_bits = 1;
@@ -164,7 +169,7 @@ static uint64_t true_size(pruning *p) {
             fp_align(fp_packed_size(codes, code_bits), alignment) +
             fp_align(fp_sidecar_size(codes, packing.batch_codes, packing.group_batches), alignment);
     }
-    return size + fp_align(dictionary, alignment);
+    return size + fp_align(dictionary + token_bits / 8, alignment);
 }
 
 /* A copy of the model's tokens: those marked in best_keep, or all. */

@@ -22,6 +22,15 @@ typedef struct fp_tokens {
     uint8_t *lengths;   /* FP_MAX_TOKENS entries are allocated */
 } fp_tokens;
 
+/* The bits that a token takes in the dictionary, about. In a folded one, long tokens take hardly more
+ * than short ones. In a cold file the bytes of a token count, though it could have them for less: rare
+ * tokens make codes harder to squeeze (docs/lab/training.md has both). */
+#define FP_FOLDED_BITS 30u
+
+static inline uint32_t fp_token_bits(uint32_t length, int folds) {
+    return folds && 8 * length > FP_FOLDED_BITS ? FP_FOLDED_BITS : 8 * length;
+}
+
 /* The cell of a token. */
 static inline uint8_t *fp_token(const fp_tokens *tokens, uint32_t id) {
     return tokens->cells + (size_t)id * tokens->stride;

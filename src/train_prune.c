@@ -107,17 +107,21 @@ static fastpair_status weigh(pruner *p, fastpair_error *error) {
     return status;
 }
 
+static uint32_t bits_of(const pruner *p, uint32_t id) {
+    return fp_token_bits(p->tokens->lengths[id], p->space.folds);
+}
+
 /* Whether a token saves more of the column than `percent` of what it takes in the dictionary. */
 static int pays(const pruner *p, const worth *token, uint32_t percent) {
     double saved = (double)token->saved * p->space.code_bits * p->scale;
-    return saved * 100 > (double)p->tokens->lengths[token->id] * 8 * percent;
+    return saved * 100 > (double)bits_of(p, token->id) * percent;
 }
 
 /* The bits that codes and tokens take in the column, once weighed. */
 static double size_now(const pruner *p) {
-    uint64_t token_bytes = 0;
-    for (uint32_t id = 256; id < p->tokens->count; id++) token_bytes += p->tokens->lengths[id];
-    return (double)p->codes * p->space.code_bits * p->scale + (double)token_bytes * 8;
+    uint64_t token_bits = 0;
+    for (uint32_t id = 256; id < p->tokens->count; id++) token_bits += bits_of(p, id);
+    return (double)p->codes * p->space.code_bits * p->scale + (double)token_bits;
 }
 
 /* ---------------------------------------------------------------- rounds */

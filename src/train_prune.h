@@ -22,7 +22,7 @@ typedef struct fp_pruning {
 uint32_t fp_learned_room(const fp_code_space *space);
 
 /* Drops learned tokens until at most `percent` of those that there is room for are left, and those
- * that do not pay for their own bytes in the column that the sample is of.
+ * that do not pay for their own bits in the column that the sample is of.
  *
  * With `bits`, which may be NULL, some more are dropped if that makes codes narrower and the file
  * smaller. *bits is what codes and tokens take then if the whole column is parsed as the sample is.

@@ -93,7 +93,7 @@ static void train_on_text(uint32_t code_bits, uint32_t max_token, uint64_t *rand
                           .bytes = bytes,
                           .offsets = offsets,
                           .offset_bits = 64};
-    const fp_code_space space = {code_bits, max_token, 0, 3};
+    const fp_code_space space = {code_bits, max_token, 0, 3, 1};
     fp_sample sample;
     fp_tokens tokens;
     CHECK_EQ(fp_sample_open(&rows, size, 1, &plain, &sample, NULL), FASTPAIR_OK);

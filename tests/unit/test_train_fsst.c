@@ -77,7 +77,7 @@ static void add_noise(sample_maker *maker, uint64_t *random, uint64_t size, uint
 /* ------------------------------------------------ what every result must be */
 
 static void check_promises(const fp_tokens *tokens, int hot) {
-    fp_room room = fp_room_for(&(fp_code_space){12, 8, hot, 3});
+    fp_room room = fp_room_for(&(fp_code_space){12, 8, hot, 3, 1});
     CHECK_EQ(tokens->max_token, 8);
     CHECK(tokens->count >= 256 && tokens->count <= 4096);
     uint32_t wrong = 0;
@@ -113,7 +113,7 @@ static double bytes_per_code(const fp_sample *sample, const fp_tokens *tokens) {
 
 /* Trains twice, compares, checks; returns the bytes per code on the sample itself. */
 static double train(const fp_sample *sample, int hot, fp_tokens *tokens) {
-    const fp_code_space space = {12, 8, hot, 3};
+    const fp_code_space space = {12, 8, hot, 3, 1};
     fp_tokens again;
     CHECK_EQ(fp_train_fsst(sample, &space, NULL, &plain, tokens, NULL), FASTPAIR_OK);
     CHECK_EQ(fp_train_fsst(sample, &space, NULL, &plain, &again, NULL), FASTPAIR_OK);
@@ -197,7 +197,7 @@ static void naive_train(const fp_sample *sample, int hot, fp_tokens *tokens) {
                  (uint32_t)tokens->lengths[first] + tokens->lengths[second], times);
         }
         qsort(choices, choice_count, sizeof *choices, compare_choices);
-        fp_room room = fp_room_for(&(fp_code_space){12, 8, hot, 3});
+        fp_room room = fp_room_for(&(fp_code_space){12, 8, hot, 3, 1});
         memset(fp_token(tokens, 256), 0, (tokens->count - 256) * 16);
         tokens->count = 256;
         for (uint32_t i = 0; i < choice_count; i++)
@@ -309,7 +309,7 @@ static void test_allocations(uint64_t seed) {
     counting counts;
     counting_start(&counts);
     fastpair_allocator hooks = counting_hooks(&counts);
-    const fp_code_space space = {12, 8, 0, 3};
+    const fp_code_space space = {12, 8, 0, 3, 1};
     fp_tokens tokens;
     CHECK_EQ(fp_train_fsst(sample, &space, NULL, &hooks, &tokens, NULL), FASTPAIR_OK);
     CHECK(counts.peak_bytes < 16u << 20);

@@ -65,7 +65,7 @@ static fp_tokens train_at(const fp_sample *sample, const fp_code_space *space) {
 }
 
 static fp_tokens train(const fp_sample *sample, uint32_t code_bits, uint32_t max_token, int hot) {
-    return train_at(sample, &(fp_code_space){code_bits, max_token, hot, FASTPAIR_LEVEL_DEFAULT});
+    return train_at(sample, &(fp_code_space){code_bits, max_token, hot, FASTPAIR_LEVEL_DEFAULT, 1});
 }
 
 static void drop(fp_sample *sample) {
@@ -277,7 +277,7 @@ static void test_levels(uint64_t seed) {
     for (uint32_t max_token = 16; max_token <= 64; max_token *= 2) {
         double quick = 0, best = 0;
         for (uint32_t level = 1; level <= FASTPAIR_LEVEL_MOST; level += step) {
-            const fp_code_space space = {12, max_token, 0, level};
+            const fp_code_space space = {12, max_token, 0, level, 1};
             fp_tokens tokens = train_at(&sample, &space), again = train_at(&sample, &space);
             CHECK_EQ(tokens.count, again.count);
             CHECK(!memcmp(tokens.cells, again.cells, (size_t)tokens.count * tokens.stride));
@@ -302,9 +302,9 @@ static void test_allocation(uint32_t longest) {
     counting_start(&count);
     fastpair_allocator hooks = counting_hooks(&count);
     fp_tokens tokens;
-    CHECK_EQ(
-        fp_train_onpair(&sample, &(fp_code_space){12, longest, 0, 7}, NULL, &hooks, &tokens, NULL),
-        FASTPAIR_OK);
+    CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){12, longest, 0, 7, 1}, NULL, &hooks, &tokens,
+                             NULL),
+             FASTPAIR_OK);
     uint64_t calls = count.calls;
     fp_tokens_close(&tokens, &hooks);
     CHECK_EQ(count.live, 0);
@@ -313,7 +313,7 @@ static void test_allocation(uint32_t longest) {
         fastpair_error error;
         counting_start(&count);
         count.fail_at = n;
-        CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){12, longest, 0, 7}, NULL, &hooks,
+        CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){12, longest, 0, 7, 1}, NULL, &hooks,
                                  &tokens, &error),
                  FASTPAIR_ERROR_OUT_OF_MEMORY);
         CHECK_EQ(error.status, FASTPAIR_ERROR_OUT_OF_MEMORY);
@@ -323,8 +323,9 @@ static void test_allocation(uint32_t longest) {
     /* The largest tables there are stay within their bound. */
     sample.column_bytes = 1u << 30;
     counting_start(&count);
-    CHECK_EQ(fp_train_onpair(&sample, &(fp_code_space){16, 16, 0, 3}, NULL, &hooks, &tokens, NULL),
-             FASTPAIR_OK);
+    CHECK_EQ(
+        fp_train_onpair(&sample, &(fp_code_space){16, 16, 0, 3, 1}, NULL, &hooks, &tokens, NULL),
+        FASTPAIR_OK);
     CHECK(count.peak_bytes < 32u << 20);
     fp_tokens_close(&tokens, &hooks);
     drop(&sample);
