@@ -94,10 +94,13 @@ static void note_lengths(fp_code_search *search, uint32_t from, uint32_t to, uin
 /* What codes without a token have for a length does not matter: no valid chunk has them. */
 static void fill_classes(const fp_dict *dict, fp_code_search *search) {
     search->has_classes = dict->code_bits >= 8;
+    search->longest = 0;
     memset(search->length_of_class, 0xff, sizeof search->length_of_class);
-    for (uint32_t r = 0; r < dict->run_count && search->has_classes; r++) {
+    for (uint32_t r = 0; r < dict->run_count; r++) {
         const fp_run *run = &dict->runs[r];
-        note_lengths(search, run->first_code, run->first_code + run->count, run->length);
+        if (run->length > search->longest) search->longest = run->length;
+        if (search->has_classes)
+            note_lengths(search, run->first_code, run->first_code + run->count, run->length);
     }
 }
 
@@ -171,24 +174,24 @@ static uint32_t filter_codes(const fp_code_search *search, const fp_code_window 
 }
 
 uint32_t fp_filter_window(const fp_code_search *search, fp_code_window *window, int strict,
-                          uint64_t *masks) {
+                          uint64_t *masks, uint64_t *accepting) {
     uint32_t done = 0, found = 0;
 #if defined(__x86_64__)
     if (search->level >= FASTPAIR_CPU_AVX512)
-        done = 64 * fp_filter_blocks_avx512(search, window, strict, masks, &found);
+        done = 64 * fp_filter_blocks_avx512(search, window, strict, masks, accepting, &found);
 #endif
-    (void)strict;
     if (done >= window->count) return found;
     fp_unpack(window->packed, window->packed_size, window->bits, window->first + done,
               window->count - done, window->codes + done);
+    if (strict && fp_filter_tells_accepting(search))
+        filter_codes(search, window, done, 2, accepting);
     return found + filter_codes(search, window, done, 0, masks);
 }
 
 uint32_t fp_filter_accepts(const fp_code_search *search, const fp_code_window *window,
                            uint64_t *masks) {
 #if defined(__x86_64__)
-    if (search->level >= FASTPAIR_CPU_AVX512 && !search->shift)
-        return fp_filter_accepts_avx512(search, window, masks);
+    if (fp_filter_tells_accepting(search)) return fp_filter_accepts_avx512(search, window, masks);
 #endif
     return filter_codes(search, window, 0, 2, masks);
 }

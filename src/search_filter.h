@@ -38,6 +38,7 @@ typedef struct fp_code_search {
     /* Lengths of tokens by the upper 8 bits of codes, if these decide them. */
     int has_classes;
     uint8_t length_of_class[256];
+    uint32_t longest; /* of all tokens */
     fastpair_cpu_level level;
 } fp_code_search;
 
@@ -54,11 +55,17 @@ void fp_code_search_close(fp_code_search *search, const fastpair_allocator *allo
 
 /* Unpacks the codes of a window and sets the bits of those that may begin a match: of all of them,
  * and of some others. With `strict`, only of those that accept at once or that are followed by one
- * that goes on. Returns how many. */
+ * that goes on; and if fp_filter_tells_accepting, those that accept at once have their bits in
+ * `accepting`, too. Returns how many may begin a match. */
 uint32_t fp_filter_window(const fp_code_search *search, fp_code_window *window, int strict,
-                          uint64_t *masks);
+                          uint64_t *masks, uint64_t *accepting);
 
-/* The same for codes that accept at once, of codes that are unpacked. */
+/* Whether bits of 64 codes at a time can be looked up exactly. */
+static inline int fp_filter_tells_accepting(const fp_code_search *search) {
+    return search->level >= FASTPAIR_CPU_AVX512 && !search->shift;
+}
+
+/* Bits of codes that accept at once, of codes that are unpacked. Returns how many. */
 uint32_t fp_filter_accepts(const fp_code_search *search, const fp_code_window *window,
                            uint64_t *masks);
 
@@ -68,7 +75,7 @@ uint32_t fp_filter_accepts_avx512(const fp_code_search *search, const fp_code_wi
 /* The first blocks of 64 codes of a window; returns how many there are. *found gets how many bits are
  * set. */
 uint32_t fp_filter_blocks_avx512(const fp_code_search *search, fp_code_window *window, int strict,
-                                 uint64_t *masks, uint32_t *found);
+                                 uint64_t *masks, uint64_t *accepting, uint32_t *found);
 #endif
 
 #endif

@@ -61,7 +61,7 @@ FP_INLINE uint64_t look_up(const bit_table *table, const bit_places *places) {
 typedef enum strictness { BEGINS, GOES_ON, GOES_ON_OR_ACCEPTS } strictness;
 
 FP_INLINE uint32_t filter(const fp_code_search *search, fp_code_window *window, strictness strict,
-                          uint64_t *masks, uint32_t *found) {
+                          uint64_t *masks, uint64_t *accepting, uint32_t *found) {
     const uint32_t shift = search->shift;
     const uint32_t bits = window->bits;
     const uint8_t *packed = window->packed + window->first / 8 * bits;
@@ -98,6 +98,7 @@ FP_INLINE uint32_t filter(const fp_code_search *search, fp_code_window *window, 
         begun = mask;
         after = next >> 1;
         if (strict == GOES_ON_OR_ACCEPTS) accepted = look_up(&accepts, &places);
+        accepting[i] = accepted;
     }
     /* What follows the last block is not known here. */
     if (strict != BEGINS && blocks) {
@@ -109,10 +110,11 @@ FP_INLINE uint32_t filter(const fp_code_search *search, fp_code_window *window, 
 }
 
 FP_TARGET uint32_t fp_filter_blocks_avx512(const fp_code_search *search, fp_code_window *window,
-                                           int strict, uint64_t *masks, uint32_t *found) {
-    if (!strict) return filter(search, window, BEGINS, masks, found);
-    return search->has_accepts ? filter(search, window, GOES_ON_OR_ACCEPTS, masks, found)
-                               : filter(search, window, GOES_ON, masks, found);
+                                           int strict, uint64_t *masks, uint64_t *accepting,
+                                           uint32_t *found) {
+    if (!strict) return filter(search, window, BEGINS, masks, accepting, found);
+    return search->has_accepts ? filter(search, window, GOES_ON_OR_ACCEPTS, masks, accepting, found)
+                               : filter(search, window, GOES_ON, masks, accepting, found);
 }
 
 FP_TARGET uint32_t fp_filter_accepts_avx512(const fp_code_search *search,

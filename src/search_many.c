@@ -119,19 +119,42 @@ static int block_is_done(const fp_many *many, uint32_t count) {
     return count == many->rows->rows - many->rows->at;
 }
 
-/* Adds the pairs of codes from .. to to the singles, but for those that begin with a row's last code. */
-static void add_pairs(const fp_row_ends *rows, uint32_t to, uint64_t *singles, uint64_t *pairs) {
-    for (uint32_t i = 0; i < rows->count; i++)
-        if (rows->ends[i]) pairs[(rows->ends[i] - 1) / 64] &= ~(1ull << (rows->ends[i] - 1) % 64);
-    for (uint32_t word = rows->from / 64; word < to / 64; word++) singles[word] |= pairs[word];
-    singles[to / 64] |= pairs[to / 64] & ((1ull << to % 64) - 1);
+uint32_t fp_count_range(const fp_code_search *search, const uint64_t *masks, uint32_t from,
+                        uint32_t to) {
+#if defined(__x86_64__)
+    if (search->level >= FASTPAIR_CPU_AVX512) return fp_count_range_avx512(masks, from, to);
+#endif
+    (void)search;
+    uint32_t count = 0;
+    for (uint32_t i = from / 64; i * 64 < to; i++) {
+        uint64_t mask = masks[i];
+        if (to - i * 64 < 64) mask &= (1ull << to % 64) - 1;
+        if (i * 64 < from) mask = mask >> from % 64 << from % 64;
+        count += (uint32_t)__builtin_popcountll(mask);
+    }
+    return count;
 }
 
-fastpair_status fp_pass_many(const fp_many *many, uint32_t from, uint64_t *singles, uint64_t *pairs,
+/* Adds the matches of several codes from .. to to those of one code, but for those within which a row
+ * ends. */
+static void add_spans(const fp_row_ends *rows, uint32_t to, fp_spans *spans) {
+    for (uint32_t n = 1; n < spans->longest; n++) {
+        uint64_t *begin = spans->begin[n], *singles = spans->begin[0];
+        for (uint32_t i = 0; i < rows->count; i++)
+            for (uint32_t k = rows->ends[i], left = n; k && left; left--) {
+                k--;
+                begin[k / 64] &= ~(1ull << k % 64);
+            }
+        for (uint32_t word = rows->from / 64; word < to / 64; word++) singles[word] |= begin[word];
+        singles[to / 64] |= begin[to / 64] & ((1ull << to % 64) - 1);
+    }
+}
+
+fastpair_status fp_pass_many(const fp_many *many, uint32_t from, fp_spans *spans,
                              fastpair_error *error) {
     const uint32_t words = (many->window->count + 63) / 64;
-    singles[words] = 0;
-    if (pairs) pairs[words] = 0;
+    uint64_t *singles = spans->begin[0];
+    for (uint32_t n = 0; n < spans->longest; n++) spans->begin[n][words] = 0;
     fastpair_status status = fp_place_all(many->search, many->window, error);
     while (from < many->limit && !status) {
         uint16_t ends[FP_LENGTH_BLOCK];
@@ -141,7 +164,7 @@ fastpair_status fp_pass_many(const fp_many *many, uint32_t from, uint64_t *singl
         if (status) break;
         /* Where the rows after these end is not known yet. */
         int is_done = block_is_done(many, count);
-        if (pairs) add_pairs(&rows, is_done ? ends[count - 1] : many->limit, singles, pairs);
+        add_spans(&rows, is_done ? ends[count - 1] : many->limit, spans);
         set_rows(many->search, &rows, singles, words, many->bits);
         if (count) from = ends[count - 1];
         if (is_done) continue;

@@ -2,8 +2,7 @@
  * later. In and out: search_many.h. The trick: 32 codes are added up or compared at once, and nothing
  * depends on a guess. */
 #if defined(__x86_64__)
-#include "decode_avx512.h"
-#include "search_many.h"
+#include "search_many_avx512.h"
 
 FP_TARGET uint32_t fp_unpack_blocks_avx512(fp_code_window *window, uint32_t *highest) {
     const uint32_t bits = window->bits;
@@ -28,32 +27,6 @@ FP_TARGET uint32_t fp_unpack_blocks_avx512(fp_code_window *window, uint32_t *hig
     for (uint32_t i = 0; i < 32; i++)
         if (each[i] > *highest) *highest = each[i];
     return (uint32_t)blocks;
-}
-
-/* Lengths of 32 codes' tokens, by class: each class has one length. */
-FP_INLINE __m512i look_up_lengths(const __m512i *by_class, __m512i codes, __m128i shift) {
-    __m512i class = _mm512_srl_epi16(codes, shift);
-    __m512i low = _mm512_permutex2var_epi8(by_class[0], class, by_class[1]),
-            high = _mm512_permutex2var_epi8(by_class[2], class, by_class[3]);
-    /* The upper bytes of numbers look up class 0. */
-    return _mm512_and_si512(_mm512_mask_mov_epi8(low, _mm512_movepi8_mask(class), high),
-                            _mm512_set1_epi16(0xff));
-}
-
-/* Sums of all numbers before each one of 32, none of which passes 16 bits. */
-FP_INLINE __m512i sum_before(__m512i numbers) {
-    const __m512i of_four =
-        _mm512_set_epi8(9, 8, 9, 8, 9, 8, 9, 8, 1, 0, 1, 0, 1, 0, 1, 0, 9, 8, 9, 8, 9, 8, 9, 8, 1,
-                        0, 1, 0, 1, 0, 1, 0, 9, 8, 9, 8, 9, 8, 9, 8, 1, 0, 1, 0, 1, 0, 1, 0, 9, 8,
-                        9, 8, 9, 8, 9, 8, 1, 0, 1, 0, 1, 0, 1, 0);
-    const __m512i zero = _mm512_setzero_si512();
-    __m512i sums = _mm512_add_epi16(numbers, _mm512_slli_epi64(numbers, 16));
-    sums = _mm512_add_epi16(sums, _mm512_slli_epi64(sums, 32));
-    __m512i fours = _mm512_alignr_epi64(_mm512_srli_epi64(sums, 48), zero, 7);
-    fours = _mm512_add_epi64(fours, _mm512_alignr_epi64(fours, zero, 7));
-    fours = _mm512_add_epi64(fours, _mm512_alignr_epi64(fours, zero, 6));
-    fours = _mm512_add_epi64(fours, _mm512_alignr_epi64(fours, zero, 4));
-    return _mm512_add_epi16(_mm512_sub_epi16(sums, numbers), _mm512_shuffle_epi8(fours, of_four));
 }
 
 FP_TARGET uint32_t fp_place_codes_avx512(const fp_code_search *search, fp_code_window *window,
@@ -168,5 +141,31 @@ FP_TARGET void fp_set_rows_avx512(const fp_row_ends *rows, const uint64_t *masks
         }
     }
     if (row % 64) bits[row / 64] |= found;
+}
+
+FP_TARGET uint32_t fp_list_bits_avx512(const uint64_t *masks, uint32_t words, uint16_t *list) {
+    const __m512i step = _mm512_set1_epi16(32);
+    __m512i numbers = _mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17,
+                                       16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    uint64_t count = 0;
+    /* To a register first: some CPUs are slow at compressing to memory. */
+    for (uint32_t i = 0; i < 2 * words; i++) {
+        uint32_t mask = (uint32_t)(masks[i / 2] >> i % 2 * 32);
+        _mm512_storeu_si512(list + count, _mm512_maskz_compress_epi16(mask, numbers));
+        count += count_bits(mask);
+        numbers = _mm512_add_epi16(numbers, step);
+    }
+    return (uint32_t)count;
+}
+
+FP_TARGET void fp_sort_spans_avx512(const uint8_t *codes, uint32_t words, fp_spans *spans) {
+    uint64_t found = 0;
+    for (uint32_t i = 0; i < words; i++) {
+        __m512i lengths = _mm512_loadu_si512(codes + i * 64);
+        found += count_bits(_mm512_test_epi8_mask(lengths, lengths));
+        for (uint32_t n = 0; n < spans->longest; n++)
+            spans->begin[n][i] |= _mm512_cmpeq_epi8_mask(lengths, _mm512_set1_epi8((char)(n + 1)));
+    }
+    spans->found += (uint32_t)found;
 }
 #endif

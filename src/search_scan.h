@@ -26,6 +26,9 @@ typedef struct fp_states {
     uint16_t keep[FP_WINDOW_CODES + 1]; /* all ones, or 0 where the state before becomes 0 */
 } fp_states;
 
+/* A bit for each byte of a window's tokens, and what vector loads may read after them. */
+#define FP_MARK_BYTES (FP_WINDOW_CODES * FP_MAX_TOKEN / 8 + 256)
+
 /* What a scan works with. One thread at a time. */
 typedef struct fp_scan_room {
     uint64_t starts[FP_SCAN_ROWS + 1];
@@ -34,6 +37,7 @@ typedef struct fp_scan_room {
     fp_code_window window;
     fp_row_cursor rows;
     fp_states states;
+    uint8_t marks[FP_MARK_BYTES];
 } fp_scan_room;
 
 /* Sets the bits of rows that pass; bit 0 belongs to the piece's first row, and all are 0 before.

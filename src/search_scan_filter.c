@@ -15,8 +15,12 @@
 /* A run of so many codes that neither ends nor accepts is settled with its row. */
 #define QUICK 32u
 
-/* From one code in so many that accepts on, rows are found all together. */
-#define MANY 40u
+/* From one code in so many that begins a match on, all runs are looked at together; and from one in so
+ * many that accepts on, rows are found all together. */
+#define MANY_BEGIN 64u
+#define MANY_UPPER 16u /* where only the upper bits of codes were looked at */
+#define MANY       128u
+#define MANY_SLOW  40u /* for both, without vectors */
 
 /* From one code in so many that begins a match on, masks look at two codes; how often that is tested. */
 #define STRICT     24u
@@ -41,7 +45,9 @@ typedef struct filter_scan {
     uint32_t limit;    /* codes of the window that belong to the piece */
     uint64_t resume;   /* the code to go on with after the window */
     uint64_t followed; /* codes from which the automaton was run */
+    uint8_t *marks;    /* see fp_many */
     uint64_t masks[FP_WINDOW_WORDS];
+    fp_spans spans;
 } filter_scan;
 
 static fastpair_status bad_code(const filter_scan *scan, fastpair_error *error) {
@@ -251,60 +257,47 @@ static fastpair_status scan_window(filter_scan *scan, uint32_t from, fastpair_er
     return FASTPAIR_OK;
 }
 
-/* Codes whose rows are found all together. */
-typedef struct many_codes {
-    uint64_t singles[FP_WINDOW_WORDS + 1]; /* that accept at once */
-    uint64_t pairs[FP_WINDOW_WORDS + 1];   /* that accept together with the next one */
-} many_codes;
-
-/* Finds the codes that accept together with the next one, and takes out those of which nothing
- * comes. */
-static uint32_t find_pairs(filter_scan *scan, many_codes *codes) {
-    const fp_token_table *table = scan->table;
-    const uint16_t *all = scan->window->codes;
-    const uint32_t words = (scan->window->count + 63) / 64;
-    uint32_t found = 0;
-    for (uint32_t word = 0; word < words; word++) {
-        codes->pairs[word] = 0;
-        for (uint64_t left = scan->masks[word] & ~codes->singles[word]; left; left &= left - 1) {
-            uint32_t k = word * 64 + (uint32_t)__builtin_ctzll(left);
-            uint64_t bit = left & -left;
-            if (k + 1 >= scan->limit) break;
-            if (is_idle(scan, k)) {
-                scan->masks[word] &= ~bit;
-                continue;
-            }
-            if (scan->search->flags[all[k]] & FP_CODE_BAD) continue;
-            uint32_t first = fp_token_table_next(table, table->start, all[k]);
-            if (fp_token_table_next(table, first, all[k + 1]) != table->absorbing) continue;
-            codes->pairs[word] |= bit;
-            found++;
-        }
-    }
-    return found;
-}
-
 /* Where many codes begin a match, takes those out of the masks that accept, and finds their rows all
- * together. Where matches begin with rows, takes out all but the first codes of rows. */
-static fastpair_status thin_out(filter_scan *scan, uint32_t from, fastpair_error *error) {
+ * together. Where matches begin with rows, takes out all but the first codes of rows. `strict` is how
+ * the masks were made. */
+static fastpair_status thin_out(filter_scan *scan, uint32_t from, int strict,
+                                fastpair_error *error) {
     const fp_token_table *table = scan->table;
-    const fp_code_window *window = scan->window;
+    const fp_code_search *search = scan->search;
+    fp_code_window *window = scan->window;
     const fp_chunk *chunk = window->view->chunk;
     const int all_absorb = table->first_accepting == table->absorbing;
-    fp_many many = {scan->search, scan->piece, scan->window, scan->rows, scan->limit, scan->bits};
-    many_codes codes;
-    uint32_t singles = 0, pairs = 0;
+    const uint32_t words = (window->count + 63) / 64;
+    fp_many many = {search, scan->piece, window, scan->rows, scan->limit, scan->bits, scan->marks};
+    const uint32_t many_accept = search->level < FASTPAIR_CPU_AVX512 ? MANY_SLOW : MANY;
+    uint64_t *singles = scan->spans.begin[0];
     if (chunk->codes / chunk->rows > LONG_ROW) return FASTPAIR_OK;
-    memset(codes.singles, 0, sizeof codes.singles);
-    if (all_absorb && scan->search->has_accepts)
-        singles = fp_filter_accepts(scan->search, window, codes.singles);
-    if (!table->anywhere) return fp_begin_many(&many, from, codes.singles, scan->masks, error);
+    int is_known = strict && all_absorb && fp_filter_tells_accepting(search);
+    if (!is_known) memset(singles, 0, words * sizeof *singles);
+    if (!table->anywhere) {
+        if (all_absorb && search->has_accepts && !is_known)
+            fp_filter_accepts(search, window, singles);
+        return fp_begin_many(&many, from, singles, scan->masks, error);
+    }
     if (!all_absorb) return FASTPAIR_OK;
-    pairs = find_pairs(scan, &codes);
-    if ((singles + pairs) * MANY < scan->limit) return FASTPAIR_OK; /* too few */
-    for (uint32_t i = 0; i * 64 < window->count; i++)
-        scan->masks[i] &= ~(codes.singles[i] | codes.pairs[i]);
-    return fp_pass_many(&many, from, codes.singles, pairs ? codes.pairs : NULL, error);
+    /* Of coarse masks it is faster to look at the codes one by one. */
+    if (search->has_accepts && !is_known &&
+        (fp_filter_tells_accepting(search) || search->level < FASTPAIR_CPU_AVX512))
+        fp_filter_accepts(search, window, singles);
+    fp_keep_range(singles, words, from, scan->limit);
+    fp_keep_range(scan->masks, words, from, scan->limit);
+    for (uint32_t i = 0; i < words; i++) scan->masks[i] &= ~singles[i];
+    uint32_t found = fp_count_range(search, singles, from, scan->limit);
+    if (!fp_find_spans(search, window, fp_window_look_ahead(window), scan->masks, &scan->spans))
+        return bad_code(scan, error);
+    if ((found + scan->spans.found) * many_accept < scan->limit) { /* too few */
+        for (uint32_t n = 0; n < scan->spans.longest; n++)
+            for (uint32_t i = 0; i < words; i++) scan->masks[i] |= scan->spans.begin[n][i];
+        return FASTPAIR_OK;
+    }
+    if (fp_pass_marked(&many, from, &scan->spans)) return FASTPAIR_OK;
+    scan->marks = NULL;
+    return fp_pass_many(&many, from, &scan->spans, error);
 }
 
 /* Whether the next window's masks look at two codes each. That pays where many codes begin a match,
@@ -318,26 +311,26 @@ fastpair_status fp_scan_filtered(const fp_code_search *search, const fp_piece *p
                                  fp_scan_room *room, int *gave_up, uint64_t *bits,
                                  fastpair_error *error) {
     fp_code_window *window = &room->window;
-    filter_scan scan = {.search = search,
-                        .table = search->table,
-                        .piece = piece,
-                        .window = window,
-                        .rows = &room->rows,
-                        .bits = bits};
+    filter_scan scan;
+    scan.search = search, scan.table = search->table, scan.piece = piece, scan.window = window;
+    scan.rows = &room->rows, scan.bits = bits, scan.marks = room->marks, scan.followed = 0;
+    const uint32_t many = search->level < FASTPAIR_CPU_AVX512 ? MANY_SLOW
+                          : search->shift                     ? MANY_UPPER
+                                                              : MANY_BEGIN;
     uint64_t at = 0, scanned = FP_WINDOW_CODES;
     int strict = 0;
     fastpair_status status = fp_scan_find_codes(piece, room, &at, &scan.end, error);
     fp_row_cursor_open(&room->rows, piece->view);
     for (uint32_t number = 0; at < scan.end && !status; number++) {
         fp_window_move(window, at);
-        uint32_t found = fp_filter_window(search, window, strict, scan.masks);
-        strict = next_is_strict(number, found, window->count, strict);
+        uint32_t found = fp_filter_window(search, window, strict, scan.masks, scan.spans.begin[0]);
         uint64_t left = scan.end - window->first;
         scan.limit = left < window->count ? (uint32_t)left : window->count;
         scan.resume = window->first + scan.limit;
-        if (found * MANY >= scan.limit)
-            status = thin_out(&scan, (uint32_t)(at - window->first), error);
+        if (found * many >= scan.limit)
+            status = thin_out(&scan, (uint32_t)(at - window->first), strict, error);
         if (!status) status = scan_window(&scan, (uint32_t)(at - window->first), error);
+        strict = next_is_strict(number, found, window->count, strict);
         scanned += scan.resume - at;
         at = scan.resume;
         if (gave_up && scan.followed * FOLLOWED > scanned) {

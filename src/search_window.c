@@ -34,6 +34,13 @@ void fp_window_unpack(fp_code_window *window) {
               window->codes);
 }
 
+uint32_t fp_window_look_ahead(fp_code_window *window) {
+    if (window->first + window->count >= window->view->chunk->codes) return window->count;
+    fp_unpack(window->packed, window->packed_size, window->bits, window->first + window->count, 1,
+              window->codes + window->count);
+    return window->count + 1;
+}
+
 fastpair_status fp_window_place(fp_code_window *window, uint32_t i, fastpair_error *error) {
     uint32_t from = i / window->batch_codes * window->batch_codes, to = from + window->batch_codes;
     if (to > window->count) to = window->count;

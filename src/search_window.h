@@ -25,7 +25,7 @@ typedef struct fp_code_window {
     uint64_t first; /* the window holds codes first .. first + count of the chunk */
     uint32_t count;
     uint32_t placed_from, placed_to; /* codes whose places are known; both 0: none */
-    uint16_t codes[FP_WINDOW_CODES];
+    uint16_t codes[FP_WINDOW_CODES + 1];
     uint32_t places[FP_WINDOW_CODES + 1 + FP_WINDOW_SLACK];
 } fp_code_window;
 
@@ -37,6 +37,9 @@ fastpair_status fp_window_open(fp_code_window *window, const fp_chunk_view *view
  * the caller, or fp_window_unpack, sets the codes. */
 void fp_window_move(fp_code_window *window, uint64_t code);
 void fp_window_unpack(fp_code_window *window);
+
+/* Adds the code after the window's last, if the chunk has one. Returns how many codes are known. */
+uint32_t fp_window_look_ahead(fp_code_window *window);
 
 /* Where a batch begins, by the sidecar; or where the last one ends. */
 static inline uint64_t fp_window_batch_place(const fp_code_window *window, uint64_t batch) {

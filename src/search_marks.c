@@ -1,0 +1,98 @@
+/* search_marks.c - rows of a window by marks. In: codes of which many match. Out: the bits of their rows.
+ * The trick: a bit is set for the byte after each row's last, and 64 codes at a time look up the bits
+ * of their first bytes. That gives the codes that end rows as a mask, and matches and rows are then
+ * brought together 64 codes at a time: a match before a row's end is a carry that runs up to it.
+ * Refuses nothing: whoever gets no answer asks fp_pass_many. */
+#include "search_many.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+/* Marks the ends of all rows from the cursor's on that end in the window, whose bytes are begin .. end.
+ * Returns how many; UINT32_MAX if rows are empty between blocks, or contradict each other. */
+static uint32_t mark_rows(fp_row_cursor *cursor, uint64_t begin, uint64_t end, uint8_t *marks) {
+    uint32_t marked = 0;
+    for (;;) {
+        const uint64_t *ends = cursor->starts + cursor->at + 1;
+        uint32_t most = cursor->rows - cursor->at, count = most;
+        if (ends[most - 1] > end) {
+            count = 0;
+            for (uint32_t step = 128; step; step /= 2)
+                if (count + step <= most && ends[count + step - 1] <= end) count += step;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t byte = ends[i] - begin;
+            marks[byte / 8] |= (uint8_t)(1u << byte % 8);
+        }
+        marked += count;
+        if (count < most || ends[most - 1] == end) {
+            cursor->at += count < most ? count : most - 1;
+            return marked;
+        }
+        uint64_t block = cursor->block + 1;
+        if (fp_row_cursor_seek(cursor, ends[most - 1], NULL) || cursor->block != block ||
+            cursor->at)
+            return UINT32_MAX;
+    }
+}
+
+/* Whether codes begin where the sidecar says. */
+static int places_are_right(const fp_code_window *window, uint64_t begin, const uint32_t *places) {
+    const uint64_t first = window->first / window->batch_codes;
+    const uint32_t each = window->batch_codes / 64, blocks = (window->count + 63) / 64;
+    uint64_t wrong = 0, batch = first;
+    for (uint32_t i = 0; i < blocks; i += each)
+        wrong |= (fp_window_batch_place(window, batch++) - begin) ^ places[i];
+    return !(wrong | ((fp_window_batch_place(window, batch) - begin) ^ places[blocks]));
+}
+
+/* Codes of the window that begin with a mark. Returns 0 if codes contradict the sidecar. */
+static int find_marked(const fp_many *many, uint64_t begin, fp_marked *marked) {
+    fp_code_window *window = many->window;
+    uint8_t lengths[FP_WINDOW_CODES];
+    const int by_class = many->search->has_classes;
+    for (uint32_t i = 0; i < window->count && !by_class; i++)
+        lengths[i] = window->lengths[window->codes[i]];
+    fp_find_marked_avx512(many->search, window, by_class ? NULL : lengths, many->marks, marked);
+    return places_are_right(window, begin, marked->places);
+}
+
+int fp_pass_marked(const fp_many *many, uint32_t from, const fp_spans *spans) {
+    fp_code_window *window = many->window;
+    const uint64_t batch = window->first / window->batch_codes,
+                   batches = (window->count + window->batch_codes - 1) / window->batch_codes,
+                   begin = fp_window_batch_place(window, batch),
+                   end = fp_window_batch_place(window, batch + batches);
+    const uint32_t words = (window->count + 63) / 64;
+    fp_marked marked;
+    uint64_t *ends = marked.starts;
+    if (!many->marks || many->search->level < FASTPAIR_CPU_AVX512) return 0;
+    if (window->batch_codes % 64) return 0;
+    if (end <= begin || end - begin > FP_WINDOW_CODES * FP_MAX_TOKEN) return 0;
+    if (fp_row_cursor_find(many->rows, begin, NULL)) return 0;
+    const uint64_t first = fp_row_cursor_row(many->rows);
+    memset(many->marks, 0, (end - begin) / 8 + 256);
+    uint32_t rows = mark_rows(many->rows, begin, end, many->marks);
+    if (rows == UINT32_MAX || !find_marked(many, begin, &marked)) return 0;
+    /* A code ends a row if the next one begins another. */
+    const uint64_t last = many->marks[(end - begin) / 8] >> (end - begin) % 8 & 1;
+    ends[words] = ends[words + 1] = 0;
+    for (uint32_t i = 0; i < words; i++) ends[i] = ends[i] >> 1 | ends[i + 1] << 63;
+    ends[(window->count - 1) / 64] |= last << (window->count - 1) % 64;
+    /* Rows that end with the same code, or within one, are fewer bits than rows. */
+    if (fp_count_range_avx512(ends, 0, window->count) != rows) return 0;
+    uint32_t before = from ? fp_count_range_avx512(ends, 0, from) : 0;
+    if (many->limit < window->count) rows = fp_count_range_avx512(ends, 0, many->limit);
+    const uint64_t row = first + before - many->piece->first, after = row + rows - before;
+    fp_row_range range = {from, many->limit, row};
+    if (row > many->piece->rows || after > many->piece->rows) return 0;
+    if (fp_join_rows_avx512(spans, ends, &range, many->bits) && after < many->piece->rows)
+        fp_set_bit(many->bits, after);
+    return 1;
+}
+#else
+int fp_pass_marked(const fp_many *many, uint32_t from, const fp_spans *spans) {
+    (void)many, (void)from, (void)spans;
+    return 0;
+}
+#endif
