@@ -54,7 +54,8 @@ static void list_lengths(const fp_code_window *window, uint8_t *to) {
     for (; i + 8 <= window->count; i += 8) {
         const uint16_t *c = window->codes + i;
         uint64_t low = lengths[c[0]] | (uint32_t)lengths[c[1]] << 8 | (uint32_t)lengths[c[2]] << 16,
-                 high = lengths[c[4]] | (uint32_t)lengths[c[5]] << 8 | (uint32_t)lengths[c[6]] << 16;
+                 high =
+                     lengths[c[4]] | (uint32_t)lengths[c[5]] << 8 | (uint32_t)lengths[c[6]] << 16;
         fp_store64(to + i, low | (uint64_t)lengths[c[3]] << 24 | high << 32 |
                                (uint64_t)lengths[c[7]] << 56);
     }
