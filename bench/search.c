@@ -5,9 +5,8 @@
  * the column, and the slowest of them are named: a rate holds whatever the pattern only if it holds for
  * these. Refuses patterns for which any method finds other rows. */
 #define _GNU_SOURCE
-#include "fastpair.h"
+#include "search.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +15,11 @@
 
 static const char usage[] =
     "usage: fastpair-search [-t THREADS] [-r ROUNDS] [-l LEVEL] [-k KIND] [-m METHOD] [-n COUNT]\n"
-    "                       [-s SEED] FILE.fpc PATTERN...\n"
+    "                       [-s SEED] [-j LIKE] FILE.fpc PATTERN...\n"
     "METHOD: best, decode, codes, filter; all are the default\n"
     "-n: also draws COUNT patterns from the rows, and names the ten slowest\n"
+    "-j: JSON lines instead, of a rare and a common word of the column, and of the LIKE given\n"
+    "    unless it is empty, beside decoding all rows and scanning them\n"
     "KIND: contains (default), equals, starts, ends, like; an i before it ignores case\n";
 
 static const char *const names[4] = {"best", "decode", "codes", "filter"};
@@ -35,14 +36,7 @@ static void need(fastpair_status status, const fastpair_error *error) {
     exit(2);
 }
 
-/* The decoded rows, to compare with. */
-typedef struct text {
-    uint64_t rows, size;
-    uint8_t *bytes;
-    uint64_t *offsets;
-} text;
-
-static double decode(const fastpair_column *column, text *to, int rounds) {
+double decode_rows(const fastpair_column *column, text *to, int rounds) {
     double least = 1e9;
     fastpair_error error;
     fastpair_destination destination = {.struct_size = sizeof destination,
@@ -63,15 +57,26 @@ static int ends_with(const uint8_t *row, uint64_t size, const char *pattern, uin
     return length <= size && !memcmp(row + (size - length), pattern, length);
 }
 
-/* What a row is for a predicate, by the C library; LIKE is not compared. */
+/* The word of a LIKE that is %word%, and how long it is; 0 if it is another. */
+static uint64_t word_of(const char *like, const char **word) {
+    uint64_t length = strlen(like), special = strcspn(like + !!*like, "%_\\");
+    *word = like + 1;
+    return length > 2 && like[0] == '%' && special == length - 2 && like[length - 1] == '%'
+               ? length - 2
+               : 0;
+}
+
+/* What a row is for a predicate, by the C library; of LIKE only %word% is compared. */
 static int passes(fastpair_predicate_kind kind, const uint8_t *row, uint64_t size,
                   const char *pattern) {
     uint64_t length = strlen(pattern);
+    const char *word = pattern;
+    if (kind == FASTPAIR_LIKE) length = word_of(pattern, &word);
     switch (kind) {
     case FASTPAIR_EQUALS: return size == length && !memcmp(row, pattern, size);
     case FASTPAIR_STARTS_WITH: return size >= length && !memcmp(row, pattern, length);
     case FASTPAIR_ENDS_WITH: return ends_with(row, size, pattern, length);
-    default: return memmem(row, size, pattern, length) != NULL;
+    default: return memmem(row, size, word, length) != NULL;
     }
 }
 
@@ -96,42 +101,47 @@ static double search_once(fastpair_column *column, const fastpair_predicate *pre
     return least;
 }
 
-/* A pattern, and which rows pass by the C library. */
-typedef struct question {
-    fastpair_predicate predicate;
-    fastpair_pattern pattern;
-    uint64_t bytes; /* of a bitmap */
-    uint8_t *bitmap, *right;
-    int compared; /* 0: the C library has no such test; the first method that is run is right */
-    int answered;
-} question;
+double scan_rows(const text *rows, question *q, int rounds) {
+    double least = 1e9;
+    for (int round = 0; round < rounds; round++) {
+        double begin = now();
+        memset(q->right, 0, q->bytes);
+        for (uint64_t i = 0; i < rows->rows; i++)
+            if (passes(q->predicate.kind, rows->bytes + rows->offsets[i],
+                       rows->offsets[i + 1] - rows->offsets[i], q->pattern.bytes))
+                q->right[i / 8] |= (uint8_t)(1u << i % 8);
+        double took = now() - begin;
+        if (took < least) least = took;
+    }
+    return least;
+}
 
-static question ask(const text *rows, fastpair_predicate predicate, const char *pattern) {
+question ask(const text *rows, fastpair_predicate predicate, const char *pattern) {
+    const char *word;
     question q = {.predicate = predicate,
                   .pattern = {pattern, strlen(pattern)},
                   .bytes = (rows->rows + 7) / 8,
-                  .compared = predicate.kind != FASTPAIR_LIKE && !predicate.ignore_case};
+                  .compared = !predicate.ignore_case &&
+                              (predicate.kind != FASTPAIR_LIKE || word_of(pattern, &word))};
     q.bitmap = malloc(q.bytes + 1);
     q.right = calloc(q.bytes + 1, 1);
     if (!q.bitmap || !q.right) abort();
-    for (uint64_t i = 0; i < rows->rows && q.compared; i++)
-        if (passes(predicate.kind, rows->bytes + rows->offsets[i],
-                   rows->offsets[i + 1] - rows->offsets[i], pattern))
-            q.right[i / 8] |= (uint8_t)(1u << i % 8);
+    if (q.compared) scan_rows(rows, &q, 1);
     return q;
 }
 
-/* The rate of one method, in GB/s; *matches gets the rows found. */
-static double answer(fastpair_column *column, const text *rows, question *q, int method, int rounds,
-                     uint64_t *matches) {
+void forget(question *q) { free(q->bitmap), free(q->right); }
+
+double answer(fastpair_column *column, const text *rows, question *q, int method, int rounds,
+              uint64_t *matches) {
     fastpair_matches found = {.struct_size = sizeof found, .bitmap = q->bitmap};
     q->predicate.patterns = &q->pattern;
     q->predicate.pattern_count = 1;
     double took = search_once(column, &q->predicate, method, rounds, &found);
     if (!q->compared && !q->answered++) memcpy(q->right, q->bitmap, q->bytes);
     if (memcmp(q->bitmap, q->right, q->bytes)) {
-        printf("\nfastpair-search: %s finds other rows for %s\n", names[method],
-               (const char *)q->pattern.bytes);
+        fprintf(stderr, "fastpair-search: %s finds other rows for %s\n", names[method],
+                (const char *)q->pattern.bytes);
         exit(1);
     }
     *matches = found.matches;
@@ -151,82 +161,7 @@ static void measure(fastpair_column *column, const text *rows, fastpair_predicat
         fflush(stdout);
     }
     printf("\n");
-    free(q.bitmap), free(q.right);
-}
-
-/* ---------------------------------------------------------------- drawn patterns */
-
-#define MOST_DRAWN 25 /* bytes, and a zero */
-#define SLOWEST    10
-
-typedef struct drawn {
-    char pattern[MOST_DRAWN];
-    uint64_t matches;
-    double rate;
-} drawn;
-
-/* xorshift64*; the same numbers on every machine. */
-static uint64_t random_below(uint64_t *seed, uint64_t bound) {
-    *seed ^= *seed >> 12, *seed ^= *seed << 25, *seed ^= *seed >> 27;
-    return (*seed * 0x2545f4914f6cdd1du >> 11) % bound;
-}
-
-static int is_word(uint8_t byte) { return isalnum(byte) || byte >= 0x80; }
-
-/* A pattern from a random row: every fourth a word, every fourth one or two bytes, and all others up to
- * 24 bytes. Rows without bytes give none. */
-static int draw(const text *rows, uint64_t *seed, drawn *to) {
-    uint64_t row = random_below(seed, rows->rows);
-    const uint8_t *bytes = rows->bytes + rows->offsets[row];
-    uint64_t size = rows->offsets[row + 1] - rows->offsets[row], kind = random_below(seed, 4);
-    if (!size) return 0;
-    uint64_t from = random_below(seed, size), to_end = size - from, length = 0;
-    if (kind == 0) {
-        while (from && is_word(bytes[from - 1])) from--;
-        while (from + length < size && is_word(bytes[from + length])) length++;
-    } else {
-        length = 1 + random_below(seed, kind == 1 ? 2 : MOST_DRAWN - 1);
-        if (length > to_end) length = to_end;
-    }
-    if (length > MOST_DRAWN - 1) length = MOST_DRAWN - 1;
-    memcpy(to->pattern, bytes + from, length);
-    to->pattern[length] = 0;
-    return length && strlen(to->pattern) == length;
-}
-
-static int by_rate(const void *left, const void *right) {
-    double a = ((const drawn *)left)->rate, b = ((const drawn *)right)->rate;
-    return (a > b) - (a < b);
-}
-
-static void measure_drawn(fastpair_column *column, const text *rows, uint64_t count, uint64_t seed,
-                          int rounds) {
-    drawn *all = calloc(count, sizeof *all);
-    if (!all) abort();
-    fastpair_predicate predicate = {.struct_size = sizeof predicate, .kind = FASTPAIR_CONTAINS};
-    seed = seed * 0x9e3779b97f4a7c15u | 1;
-    for (uint64_t i = 0, tries = 0; i < count; i += draw(rows, &seed, &all[i]))
-        if (tries++ > 100 * count) fprintf(stderr, "fastpair-search: nothing to draw\n"), exit(2);
-    for (uint64_t i = 0; i < count; i++) {
-        question q = ask(rows, predicate, all[i].pattern);
-        all[i].rate = answer(column, rows, &q, 0, rounds, &all[i].matches);
-        free(q.bitmap), free(q.right);
-    }
-    qsort(all, count, sizeof *all, by_rate);
-    /* Once more: one round that something disturbed is not what a pattern costs. */
-    uint64_t slow = count < 4 * SLOWEST ? count : 4 * SLOWEST;
-    for (uint64_t i = 0; i < slow; i++) {
-        question q = ask(rows, predicate, all[i].pattern);
-        double rate = answer(column, rows, &q, 0, 4 * rounds, &all[i].matches);
-        if (rate > all[i].rate) all[i].rate = rate;
-        free(q.bitmap), free(q.right);
-    }
-    qsort(all, count, sizeof *all, by_rate);
-    printf("%" PRIu64 " drawn patterns: least %.2f GB/s, one in 100 below %.2f, median %.2f\n",
-           count, all[0].rate, all[count / 100].rate, all[count / 2].rate);
-    for (uint64_t i = 0; i < SLOWEST && i < count; i++)
-        printf("  %6.2f  %9" PRIu64 " rows  \"%s\"\n", all[i].rate, all[i].matches, all[i].pattern);
-    free(all);
+    forget(&q);
 }
 
 static fastpair_predicate read_kind(const char *name) {
@@ -244,13 +179,14 @@ int main(int argc, char **argv) {
     fastpair_open_options options = {.struct_size = sizeof options};
     fastpair_predicate predicate = read_kind("contains");
     int at = 1, rounds = 15, count = 0, seed = 1;
-    const char *only = NULL;
+    const char *only = NULL, *like = NULL;
     for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
         int number = atoi(argv[at + 1]);
         switch (argv[at][1]) {
         case 't': options.threads = (uint32_t)number; break;
         case 'r': rounds = number; break;
         case 'm': only = argv[at + 1]; break;
+        case 'j': like = argv[at + 1]; break;
         case 'n': count = number; break;
         case 's': seed = number; break;
         case 'l': options.cpu_level = (fastpair_cpu_level)number; break;
@@ -267,11 +203,15 @@ int main(int argc, char **argv) {
     text rows = {totals.rows, totals.decoded_bytes, malloc(totals.decoded_bytes + 1),
                  malloc((totals.rows + 1) * sizeof(uint64_t))};
     if (!rows.bytes || !rows.offsets) abort();
-    double took = decode(column, &rows, rounds);
-    printf("%s: %" PRIu64 " rows, %.1f MB, %" PRIu64 " codes; decoded at %.2f GB/s\n", argv[at],
-           rows.rows, (double)rows.size / 1e6, totals.codes, (double)rows.size / took / 1e9);
-    for (at++; at < argc; at++) measure(column, &rows, predicate, argv[at], only, rounds);
-    if (count > 0) measure_drawn(column, &rows, (uint64_t)count, (uint64_t)seed, rounds);
+    double took = decode_rows(column, &rows, rounds);
+    if (like) {
+        measure_words(column, &rows, *like ? like : NULL, argv[at], rounds);
+    } else {
+        printf("%s: %" PRIu64 " rows, %.1f MB, %" PRIu64 " codes; decoded at %.2f GB/s\n", argv[at],
+               rows.rows, (double)rows.size / 1e6, totals.codes, (double)rows.size / took / 1e9);
+        for (at++; at < argc; at++) measure(column, &rows, predicate, argv[at], only, rounds);
+        if (count > 0) measure_drawn(column, &rows, (uint64_t)count, (uint64_t)seed, rounds);
+    }
     free(rows.bytes), free(rows.offsets);
     fastpair_column_close(column);
     return 0;

@@ -24,6 +24,7 @@ KEY = (
     "how",
     "memory",
     "wanted_bytes",
+    "pattern",
 )
 # The part of a run a kind of measurement belongs to; the first is judged.
 PARTS = {
@@ -34,6 +35,7 @@ PARTS = {
     "cpu": "CPU",
     "cpu_peer": "CPU",
     "rest": "CPU",
+    "search": "CPU",
 }
 JUDGED = "GPU, from device memory"
 MOST_LISTED = 60

@@ -3,12 +3,17 @@ calls of the measuring programs.
 """
 
 import os
+import re
 import sys
 
 from . import columns as columns_of
 from .runner import Runner
 
 BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# Codecs whose files are searched.
+SEARCHED = ["auto", "onpair12"]
+LIKE_OF_ADDRESSES = "%google%"
 
 
 class CpuSteps(Runner):
@@ -48,6 +53,19 @@ class CpuSteps(Runner):
                     "--settings=quick" if self.given.quick else "--settings=main",
                 ],
             )
+
+    def step_cpu_search(self):
+        """Rows counted by a search of codes, on one thread: a rare word and a common one of each
+        column, and of addresses the LIKE that ClickBench asks for.
+        """
+        for column in self.columns:
+            like = LIKE_OF_ADDRESSES if re.search("url", column.name, re.I) else ""
+            for path, about in self.files(column, SEARCHED).items():
+                self.measure(
+                    f"cpu-search {column.name} {about['fastpair_codec']}",
+                    [self.program("fastpair-search"), "-t", "1", "-j", like, path],
+                    {path: about},
+                )
 
     def step_cpu_rest(self):
         """Cold and warm files, zstd and Parquet: sizes, and what one thread reads."""

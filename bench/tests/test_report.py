@@ -61,6 +61,9 @@ def some_results():
         lines.append({"kind": "cpu_peer", "library": "libzstd.so.1", "column": column, "codec": "zstd", "level": "3", "chunk_bytes": 1 << 20, "ratio": 4.5, "gb_s": 1.11, "verified": True})
         for how, ratio in (("cold", 31.25), ("zstd -3", 30.75), ("Parquet + zstd", 29.25)):
             lines.append({"kind": "rest", "column": column, "how": how, "ratio": ratio, "gb_s": 3.17, "verified": how != "zstd -3"})
+    for role, pattern, verified in (("rare", "xyzzy", True), ("common", "unverified", False)):
+        lines.append({"kind": "search", "column": "logs", "fastpair_codec": "onpair12", "role": role, "pattern": pattern, "rows": 4321, "matches": 12, "gb_s": 44.75, "scan_gb_s": 2.5,
+                      "verified": verified})
     for k in range(1, 9):
         for b in (1, 4, 8):
             for h in (0, 1, 2):
@@ -95,7 +98,8 @@ def test_report(folder):
     markdown, html = report(path, os.path.join(folder, "a"))
     for figure in ("1471", "88.8", "5551", "172", "417", "404", "9.1", "97 %", "3871"):
         check(figure in markdown and figure in html, f"{figure} is in the report")
-    check("9999" not in markdown and "8888" not in markdown, "what was not verified is left out")
+    check("9999" not in markdown and "8888" not in markdown and "unverified" not in markdown, "what was not verified is left out")
+    check("| logs | OnPair-12 | xyzzy | 12 | 4321 | 44.8 | 2.50 | 17.9 |" in markdown, "a search stands beside decoding and scanning")
     for row in ("| tpch_l_comment | OnPair-12 | 62.5 | 1471 | 1104 | 25.0 % | – |", "| logs | OnPair-16 | 62.5 | 1472 | 2943 | -99.9 % | yes |"):
         check(row in markdown, f"rates with row offsets stand beside bytes alone: {row}")
     check(markdown.count("| 2943 |") == 4, "and are taken for nothing else")
