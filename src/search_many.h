@@ -63,6 +63,22 @@ typedef struct fp_row_range {
     uint64_t row;
 } fp_row_range;
 
+/* Ones for those of the codes 64 * i .. 64 * (i + 1) that are among these. */
+static inline uint64_t fp_range_in_word(const fp_row_range *rows, uint32_t i) {
+    uint64_t here = rows->to - i * 64 < 64 ? (1ull << rows->to % 64) - 1 : UINT64_MAX;
+    return i * 64 < rows->from ? here >> rows->from % 64 << rows->from % 64 : here;
+}
+
+/* The codes of word `i` with which a match begins that no row's end cuts. */
+static inline uint64_t fp_whole_matches(const fp_spans *spans, const uint64_t *ends, uint32_t i) {
+    uint64_t found = spans->begin[0][i], cut = ends[i];
+    for (uint32_t n = 1; n < spans->longest; n++) {
+        found |= spans->begin[n][i] & ~cut;
+        cut |= ends[i] >> n | ends[i + 1] << (64 - n);
+    }
+    return found;
+}
+
 /* Codes of a window whose first bytes are marked, a bit each; and the first byte of every 64th code, and
  * the byte after the last code. */
 typedef struct fp_marked {

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#if defined(__x86_64__)
 /* Marks the ends of all rows from the cursor's on that end in the window, whose bytes are begin .. end.
  * Returns how many; UINT32_MAX if rows are empty between blocks, or contradict each other. */
 static uint32_t mark_rows(fp_row_cursor *cursor, uint64_t begin, uint64_t end, uint8_t *marks) {
@@ -46,6 +45,7 @@ static int places_are_right(const fp_code_window *window, uint64_t begin, const 
     return !(wrong | ((fp_window_batch_place(window, batch) - begin) ^ places[blocks]));
 }
 
+#if defined(__x86_64__)
 /* The lengths of the window's tokens. Eight at a time are stored together, as storing each costs more
  * than looking it up. */
 static void list_lengths(const fp_code_window *window, uint8_t *to) {
@@ -61,15 +61,64 @@ static void list_lengths(const fp_code_window *window, uint8_t *to) {
     }
     for (; i < window->count; i++) to[i] = lengths[window->codes[i]];
 }
+#endif
+
+/* One code after the other. */
+static void find_marked_plain(const fp_code_window *window, const uint8_t *marks,
+                              fp_marked *marked) {
+    const uint16_t *codes = window->codes;
+    const uint8_t *lengths = window->lengths;
+    const uint32_t count = window->count, words = (count + 63) / 64;
+    uint32_t place = 0;
+    for (uint32_t i = 0; i < words; i++) {
+        uint32_t here = count - i * 64 < 64 ? count - i * 64 : 64;
+        uint64_t starts = 0;
+        marked->places[i] = place;
+        for (uint32_t k = 0; k < here; k++) {
+            /* Lengths that contradict the sidecar may add up to more than there are marks. */
+            uint32_t at = place % (FP_WINDOW_CODES * FP_MAX_TOKEN);
+            starts |= (uint64_t)(marks[at / 8] >> at % 8 & 1) << k;
+            place += lengths[codes[i * 64 + k]];
+        }
+        marked->starts[i] = starts;
+    }
+    marked->places[words] = place;
+}
 
 /* Codes of the window that begin with a mark. Returns 0 if codes contradict the sidecar. */
 static int find_marked(const fp_many *many, uint64_t begin, fp_marked *marked) {
     fp_code_window *window = many->window;
-    uint8_t lengths[FP_WINDOW_CODES];
-    const int by_class = many->search->has_classes;
-    if (!by_class) list_lengths(window, lengths);
-    fp_find_marked_avx512(many->search, window, by_class ? NULL : lengths, many->marks, marked);
+#if defined(__x86_64__)
+    if (many->search->level >= FASTPAIR_CPU_AVX512) {
+        uint8_t lengths[FP_WINDOW_CODES];
+        const int by_class = many->search->has_classes;
+        if (!by_class) list_lengths(window, lengths);
+        fp_find_marked_avx512(many->search, window, by_class ? NULL : lengths, many->marks, marked);
+        return places_are_right(window, begin, marked->places);
+    }
+#endif
+    find_marked_plain(window, many->marks, marked);
     return places_are_right(window, begin, marked->places);
+}
+
+/* Sets bits of rows from bit rows->row on: those of codes rows->from .. to. ends[] has the bits of rows'
+ * last codes. Returns whether the codes after the last of these match. */
+static int join_rows(const fp_many *many, const fp_spans *spans, const uint64_t *ends,
+                     const fp_row_range *rows) {
+#if defined(__x86_64__)
+    if (many->search->level >= FASTPAIR_CPU_AVX512)
+        return fp_join_rows_avx512(spans, ends, rows, many->bits);
+#endif
+    uint64_t row = rows->row, carry = 0;
+    for (uint32_t i = rows->from / 64; i * 64 < rows->to; i++) {
+        uint64_t here = fp_range_in_word(rows, i), found = fp_whole_matches(spans, ends, i) & here;
+        /* All codes but the last of a row are ones. A match added to them carries to the last one. */
+        uint64_t end = ends[i] & here, some = found & ~end, sum = some + ~end, all = sum + carry;
+        carry = (sum < some) | (all < sum);
+        for (uint64_t passed = all | found; end; end &= end - 1, row++)
+            many->bits[row / 64] |= (uint64_t)((passed & end & -end) != 0) << row % 64;
+    }
+    return (int)carry;
 }
 
 int fp_pass_marked(const fp_many *many, uint32_t from, const fp_spans *spans) {
@@ -81,8 +130,7 @@ int fp_pass_marked(const fp_many *many, uint32_t from, const fp_spans *spans) {
     const uint32_t words = (window->count + 63) / 64;
     fp_marked marked;
     uint64_t *ends = marked.starts;
-    if (!many->marks || many->search->level < FASTPAIR_CPU_AVX512) return 0;
-    if (window->batch_codes % 64) return 0;
+    if (!many->marks || window->batch_codes % 64) return 0;
     if (end <= begin || end - begin > FP_WINDOW_CODES * FP_MAX_TOKEN) return 0;
     if (fp_row_cursor_find(many->rows, begin, NULL)) return 0;
     const uint64_t first = fp_row_cursor_row(many->rows);
@@ -95,19 +143,13 @@ int fp_pass_marked(const fp_many *many, uint32_t from, const fp_spans *spans) {
     for (uint32_t i = 0; i < words; i++) ends[i] = ends[i] >> 1 | ends[i + 1] << 63;
     ends[(window->count - 1) / 64] |= last << (window->count - 1) % 64;
     /* Rows that end with the same code, or within one, are fewer bits than rows. */
-    if (fp_count_range_avx512(ends, 0, window->count) != rows) return 0;
-    uint32_t before = from ? fp_count_range_avx512(ends, 0, from) : 0;
-    if (many->limit < window->count) rows = fp_count_range_avx512(ends, 0, many->limit);
+    if (fp_count_range(many->search, ends, 0, window->count) != rows) return 0;
+    uint32_t before = from ? fp_count_range(many->search, ends, 0, from) : 0;
+    if (many->limit < window->count) rows = fp_count_range(many->search, ends, 0, many->limit);
     const uint64_t row = first + before - many->piece->first, after = row + rows - before;
     fp_row_range range = {from, many->limit, row};
     if (row > many->piece->rows || after > many->piece->rows) return 0;
-    if (fp_join_rows_avx512(spans, ends, &range, many->bits) && after < many->piece->rows)
+    if (join_rows(many, spans, ends, &range) && after < many->piece->rows)
         fp_set_bit(many->bits, after);
     return 1;
 }
-#else
-int fp_pass_marked(const fp_many *many, uint32_t from, const fp_spans *spans) {
-    (void)many, (void)from, (void)spans;
-    return 0;
-}
-#endif

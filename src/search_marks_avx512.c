@@ -145,25 +145,14 @@ FP_TARGET uint32_t fp_count_range_avx512(const uint64_t *masks, uint32_t from, u
     return (uint32_t)count;
 }
 
-/* The codes of word `i` with which a match begins that no row's end cuts. */
-FP_INLINE uint64_t whole_matches(const fp_spans *spans, const uint64_t *ends, uint32_t i) {
-    uint64_t found = spans->begin[0][i], cut = ends[i];
-    for (uint32_t n = 1; n < spans->longest; n++) {
-        found |= spans->begin[n][i] & ~cut;
-        cut |= ends[i] >> n | ends[i + 1] << (64 - n);
-    }
-    return found;
-}
-
 FP_TARGET int fp_join_rows_avx512(const fp_spans *spans, const uint64_t *ends,
                                   const fp_row_range *rows, uint64_t *bits) {
     uint64_t *to = bits + rows->row / 64, pending = 0;
     uint32_t filled = rows->row % 64;
     unsigned char carry = 0;
     for (uint32_t i = rows->from / 64; i * 64 < rows->to; i++) {
-        uint64_t here = rows->to - i * 64 < 64 ? (1ull << rows->to % 64) - 1 : UINT64_MAX;
-        if (i * 64 < rows->from) here = here >> rows->from % 64 << rows->from % 64;
-        uint64_t found = whole_matches(spans, ends, i) & here, end = ends[i] & here;
+        uint64_t here = fp_range_in_word(rows, i);
+        uint64_t found = fp_whole_matches(spans, ends, i) & here, end = ends[i] & here;
         /* All codes but the last of a row are ones. A match added to them carries to the last one. */
         unsigned long long sum;
         carry = _addcarry_u64(carry, found & ~end, ~end, &sum);

@@ -15,12 +15,14 @@
 /* A run of so many codes that neither ends nor accepts is settled with its row. */
 #define QUICK 32u
 
-/* From one code in so many that begins a match on, all runs are looked at together; and from one in so
- * many that accepts on, rows are found all together. */
+/* From one code in so many that begins a match on, all runs are looked at together: where the filter is
+ * exact and vectors help, and elsewhere. */
 #define MANY_BEGIN 64u
-#define MANY_UPPER 16u /* where only the upper bits of codes were looked at */
-#define MANY       128u
-#define MANY_SLOW  40u /* for both, without vectors */
+#define MANY_OTHER 16u
+
+/* From one code in so many that accepts on, rows are found all together; and without vectors. */
+#define MANY      128u
+#define MANY_SLOW 40u
 
 /* From one code in so many that begins a match on, masks look at two codes; how often that is tested. */
 #define STRICT     24u
@@ -314,9 +316,7 @@ fastpair_status fp_scan_filtered(const fp_code_search *search, const fp_piece *p
     filter_scan scan;
     scan.search = search, scan.table = search->table, scan.piece = piece, scan.window = window;
     scan.rows = &room->rows, scan.bits = bits, scan.marks = room->marks, scan.followed = 0;
-    const uint32_t many = search->level < FASTPAIR_CPU_AVX512 ? MANY_SLOW
-                          : search->shift                     ? MANY_UPPER
-                                                              : MANY_BEGIN;
+    const uint32_t many = fp_filter_tells_accepting(search) ? MANY_BEGIN : MANY_OTHER;
     uint64_t at = 0, scanned = FP_WINDOW_CODES;
     int strict = 0;
     fastpair_status status = fp_scan_find_codes(piece, room, &at, &scan.end, error);
