@@ -3,7 +3,8 @@
  * method, in decoded bytes per second, beside the rate at which the column is decoded. Every result is
  * compared with that of decoding and searching row by row with memmem. With -n, patterns are drawn from
  * the column, and the slowest of them are named: a rate holds whatever the pattern only if it holds for
- * these. Refuses patterns for which any method finds other rows. */
+ * these. With -x, the check of exported text is measured (search_export.c). Refuses patterns for which any
+ * method finds other rows. */
 #define _GNU_SOURCE
 #include "search.h"
 
@@ -20,17 +21,18 @@ static const char usage[] =
     "-n: also draws COUNT patterns from the rows, and names the ten slowest\n"
     "-j: JSON lines instead, of a rare and a common word of the column, and of the LIKE given\n"
     "    unless it is empty, beside decoding all rows and scanning them\n"
-    "KIND: contains (default), equals, starts, ends, like; an i before it ignores case\n";
+    "KIND: contains (default), equals, starts, ends, like; an i before it ignores case\n"
+    "       fastpair-search [-t THREADS] [-l LEVEL] -x ROUNDS FILE.fpc...\n";
 
 static const char *const names[4] = {"best", "decode", "codes", "filter"};
 
-static double now(void) {
+double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void need(fastpair_status status, const fastpair_error *error) {
+void need(fastpair_status status, const fastpair_error *error) {
     if (!status) return;
     fprintf(stderr, "fastpair-search: %s\n", error->message);
     exit(2);
@@ -178,7 +180,7 @@ static fastpair_predicate read_kind(const char *name) {
 int main(int argc, char **argv) {
     fastpair_open_options options = {.struct_size = sizeof options};
     fastpair_predicate predicate = read_kind("contains");
-    int at = 1, rounds = 15, count = 0, seed = 1;
+    int at = 1, rounds = 15, count = 0, seed = 1, exports = 0;
     const char *only = NULL, *like = NULL;
     for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
         int number = atoi(argv[at + 1]);
@@ -189,12 +191,15 @@ int main(int argc, char **argv) {
         case 'j': like = argv[at + 1]; break;
         case 'n': count = number; break;
         case 's': seed = number; break;
+        case 'x': exports = number; break;
         case 'l': options.cpu_level = (fastpair_cpu_level)number; break;
         case 'k': predicate = read_kind(argv[at + 1]); break;
         default: fprintf(stderr, "%s", usage); return 2;
         }
     }
     if (at >= argc) return fprintf(stderr, "%s", usage), 2;
+    for (; exports && at < argc; at++) compare_exports(argv[at], &options, exports);
+    if (exports) return 0;
     fastpair_error error;
     fastpair_column *column = NULL;
     need(fastpair_column_open_file(argv[at], &options, &column, &error), &error);

@@ -4,6 +4,12 @@
 
 #include "fastpair.h"
 
+/* Seconds on a clock. */
+double now(void);
+
+/* Ends the program if a call failed. */
+void need(fastpair_status status, const fastpair_error *error);
+
 /* The decoded rows, to compare with. */
 typedef struct text {
     uint64_t rows, size;
@@ -41,5 +47,8 @@ void measure_drawn(fastpair_column *column, const text *rows, uint64_t count, ui
 /* A rare and a common word of the column, and a LIKE that is given unless it is NULL: a JSON line each. */
 void measure_words(fastpair_column *column, text *rows, const char *like, const char *file,
                    int rounds);
+
+/* Exports all rows of a file as bytes and as text, and prints both rates. */
+void compare_exports(const char *path, const fastpair_open_options *options, int rounds);
 
 #endif
