@@ -13,9 +13,9 @@ typedef struct code_bits {
 
 /* Lengths of tokens: of each code of a window, or by class. */
 typedef struct length_source {
-    const uint8_t *of_code; /* NULL: by class */
     __m512i by_class[4];
     __m128i shift;
+    const uint8_t *of_code; /* NULL: by class */
 } length_source;
 
 FP_INLINE length_source open_lengths(const fp_code_search *search, const fp_code_window *window,
