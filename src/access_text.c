@@ -142,6 +142,23 @@ static void expect_hidden(fp_text_walk *walk, uint64_t to) {
 #define LEAST_WAIT 3u
 #define MOST_WAIT  63u
 
+/* The decoder knows that bytes up to `known` are UTF-8. From now on each row is looked at, and rows before
+ * once more. */
+static void look_at_known(fp_text_walk *walk, uint64_t known) {
+    if (!walk->every_start) walk->row = find_start(walk->rows, walk->rows->first, walk->from);
+    walk->every_start = 1;
+    walk->row = find_start(walk->rows, walk->row, walk->skip_to);
+    walk->is_wrong |= !look_at_eights(walk->rows, known, &walk->row);
+}
+
+/* The decoder knows that bytes begin .. known are ASCII, so rows that begin there need no look. */
+static void skip_starts(fp_text_walk *walk, uint64_t begin, uint64_t known) {
+    if (!walk->every_start) return;
+    if (walk->skip_to != begin)
+        walk->is_wrong |= !look_at_starts(walk->rows, walk->skip_to, begin, &walk->row);
+    walk->skip_to = known;
+}
+
 static void look(void *context, const fp_decode_seen *seen) {
     fp_text_walk *walk = context;
     const uint8_t *bytes = walk->rows->destination->bytes;
@@ -149,11 +166,11 @@ static void look(void *context, const fp_decode_seen *seen) {
              known = walk->is_whole ? end : (uint64_t)(seen->known - bytes);
     expect_hidden(walk, begin);
     if (known > begin) {
-        /* From now on each row is looked at, and rows before once more. */
-        if (!walk->every_start) walk->row = find_start(walk->rows, walk->rows->first, walk->from);
-        walk->every_start = 1;
         walk->patience = 0;
-        walk->is_wrong |= seen->is_wrong | !look_at_eights(walk->rows, known, &walk->row);
+        if (seen->is_ascii)
+            skip_starts(walk, begin, known);
+        else
+            look_at_known(walk, known);
     } else if (walk->watch.wants_text) {
         walk->wait = walk->patience = 2 * walk->patience + LEAST_WAIT;
         if (walk->wait > MOST_WAIT) walk->wait = walk->patience = MOST_WAIT;
@@ -176,6 +193,7 @@ void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from, 
                            .judged = from + CONTEXT,
                            .due = from,
                            .row = rows->first,
+                           .skip_to = from,
                            .is_whole = is_whole,
                            .watch = {look, walk, 0}};
 }
@@ -187,7 +205,7 @@ int fp_text_end(fp_text_walk *walk, uint64_t to, fp_text_edges edges) {
     if (from == to) return 1;
     expect_hidden(walk, to);
     walk_on(walk, walk->due < to ? walk->due : to);
-    if (walk->every_start) walk->is_wrong |= !look_at_starts(rows, from, to, &walk->row);
+    if (walk->every_start) walk->is_wrong |= !look_at_starts(rows, walk->skip_to, to, &walk->row);
     return !walk->is_wrong && (!edges.is_start || few_are_good(bytes, from, from, few)) &&
            (!edges.is_end || is_whole(bytes, from, to)) && look_at_starts(rows, from, few, &row);
 }

@@ -168,7 +168,7 @@ fastpair_status fp_column_dict_lengths(fp_column_dict *dictionary, const uint8_t
 uint32_t fp_column_dict_text(fp_column_dict *dictionary) {
     uint32_t text = __atomic_load_n(&dictionary->text, __ATOMIC_RELAXED);
     if (text == FP_TOKENS_UNKNOWN) {
-        text = fp_token_text(&dictionary->dict, NULL);
+        text = fp_token_text(&dictionary->dict);
         __atomic_store_n(&dictionary->text, text, __ATOMIC_RELAXED);
     }
     return text;
@@ -176,9 +176,10 @@ uint32_t fp_column_dict_text(fp_column_dict *dictionary) {
 
 uint64_t fp_column_dict_missing_bytes(const fp_column_dict *dictionary) {
     if (dictionary->decoder && dictionary->length_of_code) return 0;
-    /* A cell of 16 bytes and three lengths per code; or a place, a length, 15 bytes that pad a brick
-     * and two for bricks of empty slots, and the tokens twice. Small tables, and those of pairs. */
-    return (22ull << dictionary->dict.code_bits) + 2 * dictionary->dict.bytes_size + (64u << 10);
+    /* A cell of 16 bytes, two lengths and the number of a step per code; or a place, a length, such a
+     * number, 15 bytes that pad a brick and two for bricks of empty slots, and the tokens twice. Small
+     * tables, and those of pairs. */
+    return (23ull << dictionary->dict.code_bits) + 2 * dictionary->dict.bytes_size + (64u << 10);
 }
 
 void fp_column_dict_drop_tables(fp_column_dict *dictionary) {

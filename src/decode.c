@@ -80,20 +80,19 @@ static inline __attribute__((always_inline)) void look_up_pages(uint64_t long_to
     for (page += -(uintptr_t)page % PAGE; page < end; page += PAGE) __builtin_prefetch(page, 0, 2);
 }
 
-static fp_decode_loop *loop_for(const fp_decoder *decoder, const fp_code_range *codes) {
-    if (codes->bulk && decoder->marking_loop && codes->watch && codes->watch->wants_text)
-        return decoder->marking_loop;
-    if (codes->bulk && decoder->bricks) return decoder->bulk_loop;
-    if (decoder->rare_loop && codes->rarely_above && codes->rarely_above <= decoder->cell_bytes / 2)
-        return decoder->rare_loop;
-    return codes->bulk ? decoder->bulk_loop : decoder->loop;
+static const fp_loops *loops_for(const fp_decoder *decoder, const fp_code_range *codes) {
+    if (codes->bulk && decoder->bricks) return &decoder->bulk;
+    if (decoder->rare.plain && codes->rarely_above &&
+        codes->rarely_above <= decoder->cell_bytes / 2)
+        return &decoder->rare;
+    return codes->bulk ? &decoder->bulk : &decoder->few;
 }
 
 /* Shows somebody `size` bytes up to `end`. `marks` NULL: nothing is known of them. */
 static void show(const fp_decode_watch *watch, const uint8_t *end, uint64_t size,
                  const fp_marks *marks) {
     const fp_decode_seen seen = {end - size, end, marks ? marks->known : end - size,
-                                 marks ? marks->is_wrong : 0};
+                                 marks ? marks->is_ascii : 0};
     watch->look(watch->context, &seen);
 }
 
@@ -108,11 +107,12 @@ static int decode_groups(const fp_decoder *decoder, const fp_code_range *codes, 
         (ASIDE_BYTES - FP_DECODE_OVERRUN(cell_bytes)) / (FP_DECODE_GROUP * cell_bytes);
     fp_marks marks;
     fp_decode_run run = {.packed_end = at->packed + at->packed_size, .marks = &marks};
+    const fp_loops *const loops = loops_for(decoder, codes);
+    const uint64_t long_token = loops->plain == decoder->few.plain ? LONG_TOKEN : LONG_TOKEN_BULK;
     int is_first = codes->watch != NULL;
     for (; groups; is_first = 0) {
-        fp_decode_loop *const loop = loop_for(decoder, codes); /* whoever watches may change it */
-        const uint64_t long_token = loop == decoder->loop ? LONG_TOKEN : LONG_TOKEN_BULK;
-        int is_marked = 0;
+        /* Whoever watches may change what is wanted. */
+        int is_marked = loops->marking && codes->watch && codes->watch->wants_text;
         uint64_t room = (uint64_t)(at->out_end - at->out), size;
         run.packed = at->packed + at->code / FP_DECODE_GROUP * group_bytes;
         run.groups = room < FP_DECODE_OVERRUN(cell_bytes)
@@ -124,17 +124,17 @@ static int decode_groups(const fp_decoder *decoder, const fp_code_range *codes, 
             if (run.groups > groups) run.groups = groups;
             run.ahead = room < AHEAD ? room : AHEAD;
             run.out = at->out;
-            const uint8_t *end = loop(decoder, &run);
+            const uint8_t *end = (is_marked ? loops->marking : loops->plain)(decoder, &run);
             if (!end) return 0;
             size = (uint64_t)(end - at->out);
-            is_marked = loop == decoder->marking_loop;
             look_up_pages(long_token, end, at->out_end, size, run.groups);
         } else { /* aside */
+            is_marked = 0;
             uint8_t bytes[ASIDE_BYTES];
             run.groups = groups < aside_groups ? groups : aside_groups;
             run.ahead = 0;
             run.out = bytes;
-            const uint8_t *end = decoder->loop(decoder, &run);
+            const uint8_t *end = decoder->few.plain(decoder, &run);
             if (!end || (uint64_t)(end - run.out) > room) return 0;
             size = (uint64_t)(end - run.out);
             memcpy(at->out, bytes, (size_t)size);

@@ -31,10 +31,10 @@ void fp_decoder_close(fp_decoder *decoder, const fastpair_allocator *allocator);
 /* Bytes that were just decoded: whole tokens. */
 typedef struct fp_decode_seen {
     const uint8_t *begin, *end;
-    /* Bytes begin .. known are UTF-8 if `is_wrong` is 0, as far as they and the three bytes before them
-     * say: a character may lack bytes at the end. Of others nothing is known. */
+    /* Bytes begin .. known are UTF-8, as far as they and the three bytes before them say: a character
+     * may lack bytes at the end. Of others nothing is known. */
     const uint8_t *known;
-    int is_wrong;
+    int is_ascii; /* 1: and none of them is above 127 */
 } fp_decode_seen;
 
 /* Somebody who looks at decoded bytes while they are in the first-level cache: called now and then,

@@ -10,17 +10,27 @@
 #include "decode_long.h"
 
 FP_LOOP_TARGET uint8_t *fp_decode_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run) {
-    return decoder->cell_bytes == 8 ? short_cells(decoder, run) : long_cells(decoder, run);
+    return decoder->cell_bytes == 8 ? short_cells(decoder, run) : long_cells(decoder, run, 0);
 }
 
 FP_LOOP_TARGET uint8_t *fp_decode_long_avx2(const fp_decoder *decoder, const fp_decode_run *run) {
-    return decoder->cell_bytes == 32 ? long_tokens(decoder, run, 32, 0)
-                                     : long_tokens(decoder, run, 64, 0);
+    return any_tokens(decoder, run, 0, 0);
 }
 
 FP_LOOP_TARGET uint8_t *fp_decode_rare_avx2(const fp_decoder *decoder, const fp_decode_run *run) {
-    return decoder->cell_bytes == 32 ? long_tokens(decoder, run, 32, 1)
-                                     : long_tokens(decoder, run, 64, 1);
+    return any_tokens(decoder, run, 1, 0);
+}
+
+FP_LOOP_TARGET uint8_t *fp_mark_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run) {
+    return long_cells(decoder, run, 1);
+}
+
+FP_LOOP_TARGET uint8_t *fp_mark_long_avx2(const fp_decoder *decoder, const fp_decode_run *run) {
+    return any_tokens(decoder, run, 0, 1);
+}
+
+FP_LOOP_TARGET uint8_t *fp_mark_rare_avx2(const fp_decoder *decoder, const fp_decode_run *run) {
+    return any_tokens(decoder, run, 1, 1);
 }
 #else
 typedef int fp_decode_avx2_is_for_x86_64; /* a source file must declare something */

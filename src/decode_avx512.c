@@ -23,7 +23,7 @@ void fp_spread_fill(uint32_t code_bits, fp_spread *tables) {
     }
 }
 
-void fp_squeeze_fill(const fp_decoder *decoder, const uint8_t *lengths, const uint8_t *partial,
+void fp_squeeze_fill(const fp_decoder *decoder, const uint8_t *lengths, const uint8_t *numbers,
                      fp_squeeze *tables) {
     const uint32_t shift = fp_squeeze_shift(decoder->code_bits);
     /* Zeros to the end: the loop loads twice what 6 bits need. */
@@ -33,8 +33,9 @@ void fp_squeeze_fill(const fp_decoder *decoder, const uint8_t *lengths, const ui
         tables->by_class[class] = decoder->cell_bytes == 8 ? (uint8_t)((1u << length) - 1) : length;
         tables->text_by_class[class] = length;
     }
-    for (uint32_t code = 0; code < decoder->code_slots; code++)
-        if (partial[code]) tables->text_by_class[code >> shift] |= FP_CLASS_PARTIAL;
+    for (uint32_t code = 0; numbers && code < decoder->code_slots; code++)
+        if (numbers[code] >= FP_STEPS_WHOLE)
+            tables->text_by_class[code >> shift] |= FP_CLASS_PARTIAL;
     fp_spread_fill(decoder->code_bits, &tables->spread);
 }
 

@@ -11,7 +11,6 @@
  * a store comes some steps after its loads. Bad codes are refused at the end. */
 #if defined(__x86_64__)
 #include "decode_avx512.h"
-#include "decode_text.h"
 
 #include <string.h>
 
@@ -69,19 +68,18 @@ static void fill_cells(const fp_dict *dict, uint8_t *cell) {
 
 /* Finds two ranges that hold all partial codes: the first ones, and the others from the first to the
  * last. In dictionaries of text the first are bytes, and all others have two or three bytes. */
-static void find_partial(const uint8_t *partial, uint32_t slots, fp_bricks *tables) {
+static void find_partial(const uint8_t *numbers, uint32_t slots, fp_bricks *tables) {
     uint32_t ranges = 0;
     tables->partial[0].count = tables->partial[1].count = 0;
     for (uint32_t code = 0; code < slots; code++) {
-        if (!partial[code]) continue;
-        if (ranges < 2 && (!code || !partial[code - 1]))
+        if (numbers[code] < FP_STEPS_WHOLE) continue;
+        if (ranges < 2 && (!code || numbers[code - 1] < FP_STEPS_WHOLE))
             tables->partial[ranges++].from = (uint16_t)code;
         tables->partial[ranges - 1].count = (uint16_t)(code + 1 - tables->partial[ranges - 1].from);
     }
 }
 
-void fp_bricks_fill(const fp_dict *dict, const uint8_t *partial, fp_bricks *tables, uint8_t *cells,
-                    fp_decoder *decoder) {
+void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_decoder *decoder) {
     const uint32_t most = decoder->cell_bytes / FP_BRICK;
     const uint32_t count = fp_bricks_count(dict), unit = count <= FP_MOST_DOUBLED ? 2 : 1;
     uint32_t brick = 1, longest = 0; /* the next, and how many the longest token so far has */
@@ -108,10 +106,10 @@ void fp_bricks_fill(const fp_dict *dict, const uint8_t *partial, fp_bricks *tabl
     tables->slots = dict->code_slots;
     tables->unit = unit;
     decoder->bricks = tables;
-    decoder->bulk_loop = fp_decode_bricks_avx512;
-    if (!partial) return;
-    find_partial(partial, dict->code_slots, tables);
-    decoder->marking_loop = fp_mark_bricks_avx512;
+    decoder->bulk = (fp_loops){fp_decode_bricks_avx512, NULL};
+    if (!decoder->steps) return;
+    find_partial(decoder->numbers, dict->code_slots, tables);
+    decoder->bulk.marking = fp_mark_bricks_avx512;
 }
 
 /* ---------------------------------------------------------------- a list of bricks */
@@ -269,7 +267,7 @@ FP_INLINE void store_singly(mason *at, const uint16_t *list, const uint16_t *end
 FP_INLINE void look_at_partial(const fp_decoder *decoder, const fp_decode_run *run,
                                const lister *by, uint64_t blocks, const uint8_t *known) {
     const uint32_t bits = decoder->code_bits;
-    fp_chain chain = fp_chain_begin(run->out);
+    uint64_t next = 0, state = fp_state_after(run->out);
     *run->marks = (fp_marks){run->out, 0};
     for (uint64_t n = 0; n < blocks * (BLOCK / 32); n++) {
         __m512i codes = unpack_32(&by->spread, run->packed + n * 4 * bits),
@@ -279,11 +277,15 @@ FP_INLINE void look_at_partial(const fp_decoder *decoder, const fp_decode_run *r
         uint16_t list[32];
         _mm512_storeu_si512(list, codes);
         for (; mask; mask &= mask - 1) {
-            uint32_t i = (uint32_t)__builtin_ctz(mask);
-            if (!fp_chain_add(&chain, decoder, n * 32 + i, list[i])) return;
+            const uint32_t i = (uint32_t)__builtin_ctz(mask);
+            if (n * 32 + i != next && state & FP_STATE_MASK) return;
+            state = fp_take_step(state, fp_step_of(decoder, list[i]));
+            next = n * 32 + i + 1;
         }
     }
-    fp_chain_end(&chain, blocks * BLOCK, known, run->marks);
+    state &= FP_STATE_MASK;
+    if (state == FP_STATE_BETWEEN || (next == blocks * BLOCK && state != FP_STATE_WRONG))
+        *run->marks = (fp_marks){known, 0};
 }
 
 FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *run,

@@ -19,7 +19,22 @@ typedef struct long_kind {
     uint32_t bits;
     uint32_t cell_bytes; /* 32 or 64 */
     int rare;            /* the second half of a cell is copied only where a token has one */
+    int marks;           /* looks for UTF-8 */
 } long_kind;
+
+/* Where decoding stands: where the next token goes and, if the loop marks, bits of the places of this
+ * group, and of all before it. */
+typedef struct long_place {
+    uint8_t *out;
+    int64_t signs, all;
+} long_place;
+
+/* Notes whether the group has a marked token, and begins the next one. */
+FP_LOOP_INLINE void end_long_group(long_place *at, uint8_t *mark) {
+    *mark = (uint8_t)(at->signs < 0 ? FP_MARK : 0);
+    at->all |= at->signs;
+    at->signs = 0;
+}
 
 /* Copies 16, 32 or 64 bytes, through registers: all of them before any is stored, because the output
  * could be the table for all that compilers know. */
@@ -37,16 +52,21 @@ FP_LOOP_INLINE void copy_token(uint8_t *out, const uint8_t *token, uint32_t cell
         memcpy(out + i * FP_LONG_VECTOR, &pieces[i], FP_LONG_VECTOR);
 }
 
-FP_LOOP_INLINE uint8_t *one_long(const fp_decoder *tables, uint64_t code, uint8_t *out,
-                                 const long_kind kind) {
-    uint64_t place = tables->places[code], length = place & ((1u << FP_PLACE_SHIFT) - 1);
+FP_LOOP_INLINE long_place one_long(const fp_decoder *tables, uint64_t code, long_place at,
+                                   const long_kind kind) {
+    int64_t place = tables->places[code];
+    __asm__("" : "+r"(place)); /* else gcc extends its sign after the load */
+    uint64_t length = (uint64_t)place & ((1u << FP_PLACE_SHIFT) - 1);
     /* Else gcc shifts first, and needs a copy of the place for that. */
     if (!kind.rare) __asm__("" : "+r"(length));
     const uint8_t *token = tables->cells + (place >> FP_PLACE_SHIFT);
     const uint32_t half = kind.cell_bytes / 2;
-    copy_token(out, token, kind.rare ? half : kind.cell_bytes);
-    if (kind.rare && __builtin_expect(length > half, 0)) copy_token(out + half, token + half, half);
-    return out + length;
+    if (kind.marks) at.signs |= place;
+    copy_token(at.out, token, kind.rare ? half : kind.cell_bytes);
+    if (kind.rare && __builtin_expect(length > half, 0))
+        copy_token(at.out + half, token + half, half);
+    at.out += length;
+    return at;
 }
 
 /* The steps of a group, four codes each, from the word at `packed` + the step's bytes on. */
@@ -56,22 +76,28 @@ FP_LOOP_INLINE uint8_t *long_groups(const fp_decoder *decoder, const fp_decode_r
     const uint32_t bits = kind.bits;
     const uint64_t ahead = run->ahead, mask = (1ull << bits) - 1;
     const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
-    uint8_t *out = run->out;
-    for (; packed != end; packed += 2 * bits)
+    long_place at = {.out = run->out};
+    fp_marked marked;
+    uint8_t *mark = marked.groups;
+    for (; packed != end; packed += 2 * bits) {
 #pragma GCC unroll 4
         for (uint32_t step = 0; step < FP_DECODE_GROUP / FP_LONG_STEP; step++) {
             /* With an odd width every other step begins in the middle of a byte. */
             uint64_t word = fp_load64(packed + step * bits / 2);
             const uint32_t shift = step % 2 * (bits % 2) * 4;
-            const uint8_t *longest_end = out + FP_LONG_STEP * kind.cell_bytes;
+            const uint8_t *longest_end = at.out + FP_LONG_STEP * kind.cell_bytes;
 #pragma GCC unroll 4
             for (uint32_t i = 0; i < FP_LONG_STEP; i++) {
-                if ((kind.cell_bytes > 32 && !kind.rare) || i % 2 == 0) fetch(out, ahead);
-                out = one_long(&tables, FP_LOOP_FIELD(word, shift + i * bits) & mask, out, kind);
+                if ((kind.cell_bytes > 32 && !kind.rare) || i % 2 == 0) fetch(at.out, ahead);
+                at = one_long(&tables, FP_LOOP_FIELD(word, shift + i * bits) & mask, at, kind);
             }
-            if (out > longest_end) return NULL;
+            if (at.out > longest_end) return NULL;
         }
-    return out;
+        if (kind.marks) end_long_group(&at, mark++);
+    }
+    if (kind.marks)
+        fp_look_at_marked(decoder, run, &marked, at.out, tables.marks_high && at.all >= 0);
+    return at.out;
 }
 
 /* Widths up to 8, which only small dictionaries have: eight codes are one word. The width is no
@@ -82,27 +108,31 @@ FP_LOOP_INLINE uint8_t *narrow_long_groups(const fp_decoder *decoder, const fp_d
     const uint32_t bits = tables.code_bits;
     const uint64_t ahead = run->ahead, mask = (1ull << bits) - 1;
     const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
-    uint8_t *out = run->out;
-    for (; packed != end; packed += bits) {
-        uint64_t word = fp_load64(packed);
-#pragma GCC unroll 2
-        for (uint32_t step = 0; step < 8 / FP_LONG_STEP; step++) {
-            const uint8_t *longest_end = out + FP_LONG_STEP * kind.cell_bytes;
+    long_place at = {.out = run->out};
+    fp_marked marked;
+    uint8_t *mark = marked.groups;
+    for (uint64_t word = 0; packed != end; packed += 2 * bits) {
+        for (uint32_t step = 0; step < FP_DECODE_GROUP / FP_LONG_STEP; step++) {
+            if (step % 2 == 0) word = fp_load64(packed + step / 2 * bits);
+            const uint8_t *longest_end = at.out + FP_LONG_STEP * kind.cell_bytes;
 #pragma GCC unroll 4
             for (uint32_t i = 0; i < FP_LONG_STEP; i++, word >>= bits) {
-                if ((kind.cell_bytes > 32 && !kind.rare) || i % 2 == 0) fetch(out, ahead);
-                out = one_long(&tables, word & mask, out, kind);
+                if ((kind.cell_bytes > 32 && !kind.rare) || i % 2 == 0) fetch(at.out, ahead);
+                at = one_long(&tables, word & mask, at, kind);
             }
-            if (out > longest_end) return NULL;
+            if (at.out > longest_end) return NULL;
         }
+        if (kind.marks) end_long_group(&at, mark++);
     }
-    return out;
+    if (kind.marks)
+        fp_look_at_marked(decoder, run, &marked, at.out, tables.marks_high && at.all >= 0);
+    return at.out;
 }
 
 FP_LOOP_INLINE uint8_t *long_tokens(const fp_decoder *decoder, const fp_decode_run *run,
-                                    uint32_t cell_bytes, int rare) {
+                                    uint32_t cell_bytes, int rare, int marks) {
 #define FP_LONG_CASE(width)                                                                        \
-    case width: return long_groups(decoder, run, (long_kind){width, cell_bytes, rare})
+    case width: return long_groups(decoder, run, (long_kind){width, cell_bytes, rare, marks})
     switch (decoder->code_bits) {
         FP_LONG_CASE(9);
         FP_LONG_CASE(10);
@@ -112,7 +142,13 @@ FP_LOOP_INLINE uint8_t *long_tokens(const fp_decoder *decoder, const fp_decode_r
         FP_LONG_CASE(14);
         FP_LONG_CASE(15);
         FP_LONG_CASE(16);
-    default: return narrow_long_groups(decoder, run, (long_kind){0, cell_bytes, rare});
+    default: return narrow_long_groups(decoder, run, (long_kind){0, cell_bytes, rare, marks});
     }
 #undef FP_LONG_CASE
+}
+
+FP_LOOP_INLINE uint8_t *any_tokens(const fp_decoder *decoder, const fp_decode_run *run, int rare,
+                                   int marks) {
+    return decoder->cell_bytes == 32 ? long_tokens(decoder, run, 32, rare, marks)
+                                     : long_tokens(decoder, run, 64, rare, marks);
 }

@@ -8,7 +8,11 @@
 #include "decode_long.h"
 
 FP_LOOP_TARGET uint8_t *fp_decode_long_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
-    return long_tokens(decoder, run, 64, 0);
+    return long_tokens(decoder, run, 64, 0, 0);
+}
+
+FP_LOOP_TARGET uint8_t *fp_mark_long_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
+    return long_tokens(decoder, run, 64, 0, 1);
 }
 #else
 typedef int fp_decode_long_avx512_is_for_x86_64; /* a source file must declare something */

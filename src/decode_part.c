@@ -25,7 +25,7 @@ typedef struct part_kind {
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE uint32_t length_of(const fp_decoder *decoder, uint64_t code, part_kind kind) {
-    return kind.has_places ? decoder->places[code] & ((1u << FP_PLACE_SHIFT) - 1)
+    return kind.has_places ? (uint32_t)decoder->places[code] & ((1u << FP_PLACE_SHIFT) - 1)
                            : decoder->lengths[code << kind.shift];
 }
 

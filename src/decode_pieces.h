@@ -2,16 +2,17 @@
  *
  * In: the codes of a run, and for each block of them which have partial classes. Out: whether the run's
  * bytes are UTF-8. The trick: training leaves pieces of single characters and nothing else that is not
- * UTF-8 by itself. A byte for each code says how many bytes of a character it takes and gives, so
- * that a few additions show whether neighbours fit. Where that fails, their bytes are looked at. All
+ * UTF-8 by itself, and they are rare. Steps (token_text.h) show whether neighbours among them fit. All
  * of it is inlined: gcc would not end a loop that calls it with vzeroupper. Only for x86-64. */
 #ifndef FP_DECODE_PIECES_H
 #define FP_DECODE_PIECES_H
 
 #include "decode_avx512.h"
-#include "decode_text.h"
 
 #define FP_PIECES_BLOCK 64u /* codes */
+
+/* So many codes of a run are looked at. */
+#define FP_MOST_PIECES 160u
 
 /* Which codes of each block have partial classes, in the order of look_up_classes. */
 typedef struct marker {
@@ -64,48 +65,30 @@ FP_INLINE int find_next(finder *in, uint64_t *at, uint32_t *code) {
     return 1;
 }
 
-/* Whether these codes are pieces of characters that fit together, of a run of so many codes that begins
- * after a whole character. 0 says nothing but that bytes must be looked at. */
-FP_INLINE int pieces_fit(finder in, uint64_t codes) {
-    uint64_t at, next = 0, tries = FP_MOST_CHAINED;
-    uint32_t code, wrong = 0, lacks = 0;
+/* The state after the codes of a run that begins with `state`, WRONG if there are so many of them that it
+ * is cheaper to judge bytes. All other tokens are UTF-8 by themselves, so between two codes that are not
+ * neighbours no character may lack anything. */
+FP_INLINE uint64_t read_pieces(finder in, uint64_t state, uint64_t codes) {
+    uint64_t at, next = 0, tries = FP_MOST_PIECES;
+    uint32_t code;
     while (find_next(&in, &at, &code)) {
-        const uint32_t kind = fp_kind_of(in.decoder, code), first = kind & 3;
-        if (!tries--) return 0;
-        if (at != next) {
-            wrong |= lacks;
-            lacks = 0;
-        }
-        if (kind) { /* else it only shares its class with pieces */
-            wrong |= ~kind & FP_PIECE;
-            wrong |= kind & FP_PIECE_ONLY ? lacks < first : lacks != first;
-            lacks = kind & FP_PIECE_ONLY ? lacks - first : kind >> FP_PIECE_LACKS_SHIFT & 3;
-        } else {
-            wrong |= lacks;
-            lacks = 0;
-        }
+        if (!tries--) return FP_STATE_WRONG;
+        if (at != next && state & FP_STATE_MASK) return FP_STATE_WRONG;
+        state = fp_take_step(state, fp_step_of(in.decoder, code));
         next = at + 1;
     }
-    if (next != codes) wrong |= lacks;
-    return !wrong;
+    return next != codes && state & FP_STATE_MASK ? FP_STATE_WRONG : state & FP_STATE_MASK;
 }
 
 /* Looks at the tokens of partial classes in `blocks` blocks, which decode to bytes up to `known`. */
 FP_INLINE void look_at_partial(const fp_decoder *decoder, const fp_decode_run *run,
                                const marker *seen, uint64_t blocks, const uint8_t *known) {
-    finder in = find_blocks(decoder, run, seen);
-    fp_chain chain = fp_chain_begin(run->out);
+    const finder in = find_blocks(decoder, run, seen);
     *run->marks = (fp_marks){run->out, 0};
     /* Where most blocks have such codes it is cheaper to judge all bytes. */
     if (count_bits(in.blocks) > blocks / 2) return;
-    *run->marks = (fp_marks){known, 0};
-    if (!blocks || (fp_chain_is_closed(&chain) && pieces_fit(in, blocks * FP_PIECES_BLOCK))) return;
-    uint64_t at;
-    uint32_t code;
-    *run->marks = (fp_marks){run->out, 0};
-    while (find_next(&in, &at, &code))
-        if (!fp_chain_add(&chain, decoder, at, code)) return;
-    fp_chain_end(&chain, blocks * FP_PIECES_BLOCK, known, run->marks);
+    if (read_pieces(in, fp_state_after(run->out), blocks * FP_PIECES_BLOCK) != FP_STATE_WRONG)
+        *run->marks = (fp_marks){known, 0};
 }
 
 #endif

@@ -8,15 +8,25 @@
 #include "decode_long.h"
 
 uint8_t *fp_decode_loop_portable(const fp_decoder *decoder, const fp_decode_run *run) {
-    return decoder->cell_bytes == 8 ? short_cells(decoder, run) : long_cells(decoder, run);
+    return decoder->cell_bytes == 8 ? short_cells(decoder, run) : long_cells(decoder, run, 0);
 }
 
 uint8_t *fp_decode_long_portable(const fp_decoder *decoder, const fp_decode_run *run) {
-    return decoder->cell_bytes == 32 ? long_tokens(decoder, run, 32, 0)
-                                     : long_tokens(decoder, run, 64, 0);
+    return any_tokens(decoder, run, 0, 0);
 }
 
 uint8_t *fp_decode_rare_portable(const fp_decoder *decoder, const fp_decode_run *run) {
-    return decoder->cell_bytes == 32 ? long_tokens(decoder, run, 32, 1)
-                                     : long_tokens(decoder, run, 64, 1);
+    return any_tokens(decoder, run, 1, 0);
+}
+
+uint8_t *fp_mark_loop_portable(const fp_decoder *decoder, const fp_decode_run *run) {
+    return long_cells(decoder, run, 1);
+}
+
+uint8_t *fp_mark_long_portable(const fp_decoder *decoder, const fp_decode_run *run) {
+    return any_tokens(decoder, run, 0, 1);
+}
+
+uint8_t *fp_mark_rare_portable(const fp_decoder *decoder, const fp_decode_run *run) {
+    return any_tokens(decoder, run, 1, 1);
 }

@@ -4,6 +4,7 @@
 #define FP_DECODE_PRIVATE_H
 
 #include "decode.h"
+#include "token_text.h"
 
 /* Codes per step of a loop, a group. Eight codes are a whole number of bytes at every width (as
  * many as a code has bits), and a step takes two such eights. */
@@ -35,10 +36,12 @@ typedef enum fp_length_lookup {
 #define FP_LONG_STEP            4u
 #define FP_BAD_LONG(cell_bytes) (FP_LONG_STEP * ((cell_bytes)-1) + 2) /* at most 254 */
 
-/* A place is where a token begins, and below that its length or FP_BAD_LONG. */
+/* A place is where a token begins, and below that its length or FP_BAD_LONG. If a decoder has steps, it is
+ * negative for marked tokens, which lie before all others: those that are not UTF-8 by themselves, or
+ * those that are not ASCII (marks_high). */
 #define FP_PLACE_SHIFT 8u
 _Static_assert(FP_BAD_LONG(FP_MAX_TOKEN) < 1u << FP_PLACE_SHIFT, "lengths fit a place");
-_Static_assert((uint64_t)FP_MAX_TOKENS *FP_MAX_TOKEN < 1ull << (32 - FP_PLACE_SHIFT),
+_Static_assert((uint64_t)FP_MAX_TOKENS *FP_MAX_TOKEN < 1ull << (31 - FP_PLACE_SHIFT),
                "so do beginnings");
 
 /* How far past the longest output of valid codes a loop may write, whatever the codes are. A loop
@@ -57,7 +60,7 @@ _Static_assert(FP_DECODE_OVERRUN(8) >= 64 && FP_DECODE_OVERRUN(32) >= 64,
 /* What a loop that looks for UTF-8 has found: as in fp_decode_seen. */
 typedef struct fp_marks {
     const uint8_t *known;
-    int is_wrong;
+    int is_ascii;
 } fp_marks;
 
 /* A run has at most so many codes, if a token may have more than 8 bytes. */
@@ -127,15 +130,24 @@ static inline uint32_t fp_squeeze_shift(uint32_t code_bits) {
     return code_bits <= 8 ? 0 : code_bits < 14 ? code_bits - 8 : 6;
 }
 
+/* Two loops that decode alike. */
+typedef struct fp_loops {
+    fp_decode_loop *plain;
+    fp_decode_loop *marking; /* looks for UTF-8, too; NULL: no such */
+} fp_loops;
+
 struct fp_decoder {
-    fp_decode_loop *loop;
-    fp_decode_loop *bulk_loop; /* for many codes; `loop` if no other is better */
-    fp_decode_loop *rare_loop; /* where tokens of more than half a cell are rare; NULL: no such */
+    fp_loops few;
+    fp_loops bulk; /* for many codes; `few` if no other is better */
+    fp_loops rare; /* where tokens of more than half a cell are rare; NULL: no such */
     /* From the start of a cache line on: 2^b tokens by code; or, if any has more than 16 bytes,
-     * tokens back to back, as `places` says, and a cell of zeros. */
+     * tokens back to back, as `places` says, and a cell of zeros. With steps, cells of tokens that are
+     * not UTF-8 by themselves end with FP_MARK, if a loop marks. */
     const uint8_t *cells;
-    const uint32_t *places;    /* by code; NULL if no token has more than 16 bytes */
+    const int32_t *places;     /* by code; NULL if no token has more than 16 bytes */
     const uint8_t *lengths;    /* as `lookup` says; NULL if there are places */
+    const uint8_t *numbers;    /* of steps, as `lookup` says; NULL if there are no steps */
+    const fp_steps *steps;     /* the same */
     const fp_squeeze *squeeze; /* NULL if there are none */
     const fp_bricks *bricks;   /* the same */
     const uint8_t *pairs; /* by second code << b | first: both tokens; NULL if there are none */
@@ -144,26 +156,25 @@ struct fp_decoder {
     uint32_t code_slots; /* N */
     uint32_t cell_bytes; /* 8, 16, 32 or 64: no token is longer. Pairs have twice as many */
     fp_length_lookup lookup;
-    fp_decode_loop *marking_loop; /* the same as bulk_loop, and marks; NULL: no such */
+    int marks_high; /* of places: all tokens that are not ASCII are marked */
 };
 
 /* The token of a code below N, and its length. */
 static inline const uint8_t *fp_token_of(const fp_decoder *decoder, uint32_t code,
                                          uint32_t *length) {
     if (decoder->places) {
-        *length = decoder->places[code] & ((1u << FP_PLACE_SHIFT) - 1);
+        *length = (uint32_t)decoder->places[code] & ((1u << FP_PLACE_SHIFT) - 1);
         return decoder->cells + (decoder->places[code] >> FP_PLACE_SHIFT);
     }
     *length = decoder->lengths[decoder->lookup == FP_LENGTH_BY_DOUBLE ? 2 * code : code];
     return decoder->cells + (uint64_t)code * decoder->cell_bytes;
 }
 
-/* What fp_token_text says of a code below N, if the decoder has fp_squeeze tables: it is where the table of
- * lengths has room. */
-static inline uint32_t fp_kind_of(const fp_decoder *decoder, uint32_t code) {
-    return decoder->lookup == FP_LENGTH_BY_DOUBLE
-               ? decoder->lengths[2 * code + 1]
-               : decoder->lengths[(1u << decoder->code_bits) + code];
+/* The step of a code, if the decoder has steps. */
+static inline uint64_t fp_step_of(const fp_decoder *decoder, uint32_t code) {
+    const uint32_t number =
+        decoder->numbers[decoder->lookup == FP_LENGTH_BY_DOUBLE ? 2 * code : code];
+    return decoder->steps->of[number];
 }
 
 static inline uint32_t fp_group_bytes(uint32_t code_bits) {
@@ -183,13 +194,22 @@ void fp_decoder_choose_long_loops(fp_decoder *decoder, fastpair_cpu_level level)
 uint8_t *fp_decode_loop_portable(const fp_decoder *decoder, const fp_decode_run *run);
 uint8_t *fp_decode_long_portable(const fp_decoder *decoder, const fp_decode_run *run);
 uint8_t *fp_decode_rare_portable(const fp_decoder *decoder, const fp_decode_run *run);
+/* The same, marking. Only for decoders that have steps, and not for cells of 8 bytes, nor for codes of up
+ * to FP_MOST_PAIRED_BITS bits if there are no places. */
+uint8_t *fp_mark_loop_portable(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_mark_long_portable(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_mark_rare_portable(const fp_decoder *decoder, const fp_decode_run *run);
 #if defined(__x86_64__)
 uint8_t *fp_decode_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run);
 uint8_t *fp_decode_long_avx2(const fp_decoder *decoder, const fp_decode_run *run);
 uint8_t *fp_decode_rare_avx2(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_mark_loop_avx2(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_mark_long_avx2(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_mark_rare_avx2(const fp_decoder *decoder, const fp_decode_run *run);
 
 /* Only for cells of 64 bytes; for dictionaries without bricks. */
 uint8_t *fp_decode_long_avx512(const fp_decoder *decoder, const fp_decode_run *run);
+uint8_t *fp_mark_long_avx512(const fp_decoder *decoder, const fp_decode_run *run);
 
 /* Only for decoders that have fp_bricks. */
 uint8_t *fp_decode_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *run);
@@ -197,9 +217,8 @@ uint8_t *fp_mark_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *r
 /* How many bricks the tokens have; 0 if the loop cannot take them. */
 uint32_t fp_bricks_count(const fp_dict *dict);
 /* Fills `cells` with FP_BRICK bytes for each brick, and the tables, and has the decoder use the loop
- * for bulk. `partial` is what fp_token_text says; NULL: nothing can be marked. */
-void fp_bricks_fill(const fp_dict *dict, const uint8_t *partial, fp_bricks *tables, uint8_t *cells,
-                    fp_decoder *decoder);
+ * for bulk. It marks if the decoder has steps. */
+void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_decoder *decoder);
 
 void fp_spread_fill(uint32_t code_bits, fp_spread *tables);
 
@@ -207,8 +226,8 @@ void fp_spread_fill(uint32_t code_bits, fp_spread *tables);
  * the tokens of a class (fp_squeeze_shift) have one length. `lengths` is by code. */
 uint8_t *fp_decode_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run);
 uint8_t *fp_mark_loop_avx512(const fp_decoder *decoder, const fp_decode_run *run);
-/* `partial` is what fp_token_text says. */
-void fp_squeeze_fill(const fp_decoder *decoder, const uint8_t *lengths, const uint8_t *partial,
+/* `numbers` of steps are by code; NULL: there are none. */
+void fp_squeeze_fill(const fp_decoder *decoder, const uint8_t *lengths, const uint8_t *numbers,
                      fp_squeeze *tables);
 #endif
 

@@ -2,29 +2,37 @@
  * lengths or places, and which loops use them. The trick: all tables are one block of memory, with an
  * entry for each of the 2^b code patterns, so that no code can lead outside. Refuses nothing but a lack
  * of memory. */
-#include "decode_private.h"
+#include "decode_marks.h"
 #include "format.h"
-#include "token_text.h"
+#include "utf8.h"
 
 #include <string.h>
 
-/* The loops for short calls; level AVX-512 uses the AVX2 loop for them, too. */
-static fp_decode_loop *loop_of(fastpair_cpu_level level, int is_long) {
+/* The loops for short calls; level AVX-512 uses the AVX2 loops for them, too. */
+static fp_loops short_loops(fastpair_cpu_level level) {
 #if defined(__x86_64__)
-    if (level >= FASTPAIR_CPU_AVX2) return is_long ? fp_decode_long_avx2 : fp_decode_loop_avx2;
+    if (level >= FASTPAIR_CPU_AVX2) return (fp_loops){fp_decode_loop_avx2, fp_mark_loop_avx2};
 #endif
     (void)level;
-    return is_long ? fp_decode_long_portable : fp_decode_loop_portable;
+    return (fp_loops){fp_decode_loop_portable, fp_mark_loop_portable};
 }
 
 void fp_decoder_choose_long_loops(fp_decoder *decoder, fastpair_cpu_level level) {
-    decoder->loop = decoder->bulk_loop = loop_of(level, 1);
-    decoder->rare_loop = fp_decode_rare_portable;
+    decoder->few = (fp_loops){fp_decode_long_portable, fp_mark_long_portable};
+    decoder->rare = (fp_loops){fp_decode_rare_portable, fp_mark_rare_portable};
 #if defined(__x86_64__)
-    if (level >= FASTPAIR_CPU_AVX2) decoder->rare_loop = fp_decode_rare_avx2;
-    if (level >= FASTPAIR_CPU_AVX512 && decoder->cell_bytes == 64)
-        decoder->bulk_loop = fp_decode_long_avx512;
+    if (level >= FASTPAIR_CPU_AVX2) {
+        decoder->few = (fp_loops){fp_decode_long_avx2, fp_mark_long_avx2};
+        decoder->rare = (fp_loops){fp_decode_rare_avx2, fp_mark_rare_avx2};
+    }
 #endif
+    decoder->bulk = decoder->few;
+#if defined(__x86_64__)
+    if (level >= FASTPAIR_CPU_AVX512 && decoder->cell_bytes == 64)
+        decoder->bulk = (fp_loops){fp_decode_long_avx512, fp_mark_long_avx512};
+#endif
+    if (!decoder->steps)
+        decoder->few.marking = decoder->rare.marking = decoder->bulk.marking = NULL;
 }
 
 /* ---------------------------------------------------------------- tables */
@@ -52,20 +60,24 @@ static int constant_in_classes(const uint8_t *lengths, uint32_t patterns, uint32
 /* Codes of more bits have tables of lengths that would not fit the first-level cache if doubled. */
 #define MOST_DOUBLED_BITS 13u
 
-/* Turns lengths by code, and then kinds, into the table that is fastest: by doubled code with 16-byte
- * cells, as long as the doubled table fits the first-level cache. */
-static fp_length_lookup arrange_lengths(uint8_t *lengths, uint32_t bits, uint32_t slots,
-                                        uint32_t cell_bytes) {
-    uint32_t patterns = 1u << bits;
-    uint8_t kinds[1u << MOST_DOUBLED_BITS];
-    memset(lengths + slots, (int)FP_BAD_LENGTH(cell_bytes), patterns - slots);
-    if (cell_bytes == 8 || bits <= 8 || bits > MOST_DOUBLED_BITS) return FP_LENGTH_BY_CODE;
-    memcpy(kinds, lengths + patterns, patterns);
+/* Turns lengths by code, and then numbers of steps, into the table that is fastest: by doubled code with
+ * 16-byte cells, as long as the doubled table fits the first-level cache. Numbers then are between
+ * lengths. */
+static void arrange_lengths(fp_decoder *decoder, uint8_t *lengths) {
+    const uint32_t bits = decoder->code_bits, patterns = 1u << bits, slots = decoder->code_slots;
+    uint8_t numbers[1u << MOST_DOUBLED_BITS];
+    decoder->lengths = lengths;
+    decoder->lookup = FP_LENGTH_BY_CODE;
+    if (decoder->steps) decoder->numbers = lengths + patterns;
+    memset(lengths + slots, (int)FP_BAD_LENGTH(decoder->cell_bytes), patterns - slots);
+    if (decoder->cell_bytes == 8 || bits <= 8 || bits > MOST_DOUBLED_BITS) return;
+    memcpy(numbers, lengths + patterns, patterns);
     for (uint32_t code = patterns; code-- > 0;) {
         lengths[2 * code] = lengths[code];
-        lengths[2 * code + 1] = kinds[code];
+        lengths[2 * code + 1] = numbers[code];
     }
-    return FP_LENGTH_BY_DOUBLE;
+    decoder->lookup = FP_LENGTH_BY_DOUBLE;
+    if (decoder->steps) decoder->numbers = lengths + 1;
 }
 
 /* Entries of the tables of pairs; 0 if codes are too wide for them. */
@@ -93,22 +105,43 @@ static void fill_pairs(fp_decoder *decoder, const uint8_t *lengths, uint8_t *spa
     }
 }
 
+/* Finds out which step each code has. Where every token is UTF-8 by itself nobody wants to know. */
+static void take_steps(fp_decoder *decoder, const fp_dict *dict, uint32_t bad_length,
+                       fp_steps *steps, uint8_t *numbers) {
+    if (fp_token_steps(dict, bad_length, steps, numbers) == FP_TOKENS_ANY) decoder->steps = steps;
+}
+
+/* Marks the cells of tokens that are not UTF-8 by themselves, for loops that look for marks. 0 if there are
+ * no such loops: such a token fills its cell, or loops take pairs. After the lengths are the numbers of
+ * steps, if there are any. */
+static int mark_cells(const fp_decoder *decoder, const uint8_t *lengths, uint8_t *cells) {
+    const uint32_t bits = decoder->code_bits, cell_bytes = decoder->cell_bytes;
+    const uint8_t *numbers = lengths + (1u << bits);
+    if (!decoder->steps || cell_bytes < 16 || bits <= FP_MOST_PAIRED_BITS) return 0;
+    for (uint32_t code = 0; code < decoder->code_slots; code++)
+        if (numbers[code] >= FP_STEPS_WHOLE && lengths[code] == cell_bytes) return 0;
+    for (uint32_t code = 0; code < decoder->code_slots; code++)
+        if (numbers[code] >= FP_STEPS_WHOLE) cells[(uint64_t)(code + 1) * cell_bytes - 1] = FP_MARK;
+    return 1;
+}
+
 /* Takes the AVX-512 loop for bulk if it suits the dictionary. `lengths` are by code; bad codes have
- * the length of their class. After them there is room for as many bytes. */
-static void choose_bulk_loop(fp_decoder *decoder, fastpair_cpu_level level, const fp_dict *dict,
-                             uint8_t *lengths, fp_squeeze *squeeze) {
-    decoder->bulk_loop = decoder->loop;
+ * the length of their class. After them are the numbers of steps, if there are any. */
+static void choose_short_loops(fp_decoder *decoder, fastpair_cpu_level level,
+                               const uint8_t *lengths, fp_squeeze *squeeze, int marks) {
+    decoder->few = short_loops(level);
+    if (!marks) decoder->few.marking = NULL;
+    decoder->bulk = decoder->few;
 #if defined(__x86_64__)
     uint32_t bits = decoder->code_bits;
     if (level < FASTPAIR_CPU_AVX512 || bits <= FP_MOST_PAIRED_BITS) return;
     if (!constant_in_classes(lengths, 1u << bits, fp_squeeze_shift(bits))) return;
-    fp_token_text(dict, lengths + (1u << bits));
-    fp_squeeze_fill(decoder, lengths, lengths + (1u << bits), squeeze);
+    fp_squeeze_fill(decoder, lengths, decoder->steps ? lengths + (1u << bits) : NULL, squeeze);
     decoder->squeeze = squeeze;
-    decoder->bulk_loop = fp_decode_loop_avx512;
-    if (decoder->cell_bytes == 16) decoder->marking_loop = fp_mark_loop_avx512;
+    decoder->bulk.plain = fp_decode_loop_avx512;
+    if (decoder->steps && decoder->cell_bytes == 16) decoder->bulk.marking = fp_mark_loop_avx512;
 #else
-    (void)level, (void)dict, (void)lengths, (void)squeeze;
+    (void)lengths, (void)squeeze;
 #endif
 }
 
@@ -121,43 +154,89 @@ static fastpair_status open_short(const fp_dict *dict, fastpair_cpu_level level,
     uint32_t cell_bytes = fp_dict_longest(dict) <= 8 ? 8 : 16, bits = dict->code_bits;
     uint64_t cells_size = (uint64_t)cell_bytes << bits, lengths_size = 2ull << bits;
     uint64_t pairs_size = CACHE_LINE + pairs_of(bits) * (2 * cell_bytes + 1);
-    uint64_t size = sizeof(fp_decoder) + sizeof(fp_squeeze) + CACHE_LINE + cells_size +
-                    lengths_size + pairs_size;
+    uint64_t size = sizeof(fp_decoder) + sizeof(fp_squeeze) + sizeof(fp_steps) + CACHE_LINE +
+                    cells_size + lengths_size + pairs_size;
     fp_decoder *made = fp_allocate(allocator, size, 1);
     if (!made) return fp_fail_memory(error, size);
     fp_squeeze *squeeze = (fp_squeeze *)(made + 1);
-    uint8_t *cells = (uint8_t *)(squeeze + 1);
+    fp_steps *steps = (fp_steps *)(squeeze + 1);
+    uint8_t *cells = (uint8_t *)(steps + 1);
     cells += -(uintptr_t)cells % CACHE_LINE;
     uint8_t *lengths = cells + cells_size;
     fill_cells(dict, cell_bytes, cells);
     fp_dict_expand(dict, NULL, 0, lengths);
-    *made = (fp_decoder){.loop = loop_of(level, 0),
-                         .cells = cells,
-                         .lengths = lengths,
+    *made = (fp_decoder){.cells = cells,
                          .code_bits = bits,
                          .code_slots = dict->code_slots,
                          .cell_bytes = cell_bytes};
-    choose_bulk_loop(made, level, dict, lengths, squeeze);
+    take_steps(made, dict, FP_BAD_LENGTH(cell_bytes), steps, lengths + (1u << bits));
+    choose_short_loops(made, level, lengths, squeeze, mark_cells(made, lengths, cells));
     if (pairs_of(bits)) fill_pairs(made, lengths, lengths + lengths_size);
-    made->lookup = arrange_lengths(lengths, bits, dict->code_slots, cell_bytes);
+    arrange_lengths(made, lengths);
     *decoder = made;
     return FASTPAIR_OK;
 }
 
-/* Slots without a token are in the zeros after the tokens. */
-static void fill_places(const fp_dict *dict, uint32_t cell_bytes, uint32_t *places) {
-    uint32_t patterns = 1u << dict->code_bits, begin = 0;
+/* Marks tokens that are not ASCII, if they are fewer than one of so many. Else marks those that are not
+ * UTF-8 by themselves. */
+#define FEW_HIGH 8u
+
+/* Whether a token is marked. Without steps none is. */
+static int is_marked(const fp_decoder *decoder, uint32_t code, const uint8_t *token,
+                     uint32_t length) {
+    if (!decoder->steps) return 0;
+    return decoder->marks_high ? !fp_is_ascii(token, length)
+                               : decoder->numbers[code] >= FP_STEPS_WHOLE;
+}
+
+/* The bytes of tokens that are marked. *tokens gets how many they are. */
+static int32_t count_marked(const fp_decoder *decoder, const fp_dict *dict, uint32_t *tokens) {
+    const uint8_t *token = dict->bytes;
+    int32_t bytes = 0;
+    *tokens = 0;
     for (uint32_t r = 0; r < dict->run_count; r++) {
         const fp_run *run = &dict->runs[r];
-        uint32_t code = run->first_code, end = code + run->count;
-        uint32_t next = r + 1 < dict->run_count ? run[1].first_code : dict->code_slots;
-        for (; code < end; code++, begin += run->length)
-            places[code] = begin << FP_PLACE_SHIFT | run->length;
-        for (; code < next; code++)
-            places[code] = (uint32_t)dict->bytes_size << FP_PLACE_SHIFT | run->length;
+        for (uint32_t i = 0; i < run->count; i++, token += run->length)
+            if (is_marked(decoder, run->first_code + i, token, run->length)) {
+                bytes += (int32_t)run->length;
+                ++*tokens;
+            }
     }
-    for (uint32_t code = dict->code_slots; code < patterns; code++)
-        places[code] = FP_BAD_LONG(cell_bytes);
+    return bytes;
+}
+
+/* Fills in places and tokens, those that are marked before the others. Slots without a token are in the
+ * zeros after the tokens. */
+static void fill_places(fp_decoder *decoder, const fp_dict *dict, int32_t *places,
+                        uint8_t *tokens) {
+    uint32_t marked_tokens;
+    decoder->marks_high = decoder->steps != NULL;
+    int32_t marked = count_marked(decoder, dict, &marked_tokens);
+    if (marked_tokens > dict->tokens / FEW_HIGH) {
+        decoder->marks_high = 0;
+        marked = count_marked(decoder, dict, &marked_tokens);
+    }
+    const int32_t unit = 1 << FP_PLACE_SHIFT, end = (int32_t)dict->bytes_size - marked;
+    int32_t next[2] = {0, -marked}; /* where tokens begin: others, marked ones */
+    const uint8_t *token = dict->bytes;
+    tokens += marked;
+    decoder->cells = tokens;
+    decoder->places = places;
+    for (uint32_t r = 0; r < dict->run_count; r++) {
+        const fp_run *run = &dict->runs[r];
+        const uint32_t after = r + 1 < dict->run_count ? run[1].first_code : dict->code_slots;
+        uint32_t code = run->first_code;
+        for (; code < run->first_code + run->count; code++, token += run->length) {
+            int32_t *begin = &next[is_marked(decoder, code, token, run->length)];
+            memcpy(tokens + *begin, token, run->length);
+            places[code] = *begin * unit + (int32_t)run->length;
+            *begin += (int32_t)run->length;
+        }
+        for (; code < after; code++) places[code] = end * unit + (int32_t)run->length;
+    }
+    memset(tokens + end, 0, FP_MAX_TOKEN);
+    for (uint32_t code = dict->code_slots; code < 1u << dict->code_bits; code++)
+        places[code] = (int32_t)FP_BAD_LONG(decoder->cell_bytes);
 }
 
 /* The same for longer tokens. */
@@ -165,33 +244,31 @@ static fastpair_status open_long(const fp_dict *dict, fastpair_cpu_level level,
                                  const fastpair_allocator *allocator, fp_decoder **decoder,
                                  fastpair_error *error) {
     uint32_t cell_bytes = fp_dict_longest(dict) <= 32 ? 32 : 64, bits = dict->code_bits;
-    uint64_t places_size = sizeof(uint32_t) << bits, bricks_size = 0;
+    uint64_t places_size = sizeof(int32_t) << bits, bricks_size = 0;
 #if defined(__x86_64__)
     if (level >= FASTPAIR_CPU_AVX512) bricks_size = (uint64_t)fp_bricks_count(dict) * FP_BRICK;
 #endif
     /* Wherever a token begins, so many bytes are read. */
-    uint64_t size = sizeof(fp_decoder) + sizeof(fp_bricks) + CACHE_LINE + bricks_size +
-                    places_size + dict->bytes_size + FP_MAX_TOKEN;
+    uint64_t size = sizeof(fp_decoder) + sizeof(fp_bricks) + sizeof(fp_steps) + CACHE_LINE +
+                    bricks_size + places_size + (1ull << bits) + dict->bytes_size + FP_MAX_TOKEN;
     fp_decoder *made = fp_allocate(allocator, size, 1);
     if (!made) return fp_fail_memory(error, size);
     fp_bricks *bricks = (fp_bricks *)(made + 1);
-    uint8_t *cells = (uint8_t *)(bricks + 1);
+    fp_steps *steps = (fp_steps *)(bricks + 1);
+    uint8_t *cells = (uint8_t *)(steps + 1);
     cells += -(uintptr_t)cells % CACHE_LINE;
-    uint32_t *places = (uint32_t *)(cells + bricks_size);
-    uint8_t *tokens = (uint8_t *)places + places_size;
-    memcpy(tokens, dict->bytes, (size_t)dict->bytes_size);
-    memset(tokens + dict->bytes_size, 0, FP_MAX_TOKEN);
-    *made = (fp_decoder){.cells = tokens,
-                         .places = places,
+    int32_t *places = (int32_t *)(cells + bricks_size);
+    uint8_t *numbers = (uint8_t *)places + places_size, *tokens = numbers + (1u << bits);
+    *made = (fp_decoder){.numbers = numbers,
                          .code_bits = bits,
                          .code_slots = dict->code_slots,
                          .cell_bytes = cell_bytes};
+    take_steps(made, dict, FP_BAD_LONG(cell_bytes), steps, numbers);
+    fill_places(made, dict, places, tokens);
     fp_decoder_choose_long_loops(made, level);
 #if defined(__x86_64__)
-    fp_token_text(dict, (uint8_t *)places); /* places come later */
-    if (bricks_size) fp_bricks_fill(dict, (uint8_t *)places, bricks, cells, made);
+    if (bricks_size) fp_bricks_fill(dict, bricks, cells, made);
 #endif
-    fill_places(dict, cell_bytes, places);
     *decoder = made;
     return FASTPAIR_OK;
 }

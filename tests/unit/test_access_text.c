@@ -15,11 +15,16 @@
 /* Shows bytes as decoders do, which know of some of them whether they are UTF-8, if they are asked. */
 static void show(const fp_decode_watch *watch, const uint8_t *bytes, uint32_t size,
                  uint64_t *random) {
-    fp_decode_seen seen = {bytes, bytes + size, bytes, 0};
+    fp_decode_seen seen = {bytes, bytes + size, bytes, 1};
+    int is_wrong = 0;
     if (watch->wants_text && check_random(random) % 4)
         seen.known += check_random(random) % 2 ? size : check_random(random) % (size + 1);
-    for (const uint8_t *at = bytes; at < seen.known; at++)
-        seen.is_wrong |= fp_utf8_is_fault(at[0], at[-1], at[-2], at[-3]);
+    for (const uint8_t *at = bytes; at < seen.known; at++) {
+        is_wrong |= fp_utf8_is_fault(at[0], at[-1], at[-2], at[-3]);
+        seen.is_ascii &= at[0] < 0x80;
+    }
+    if (is_wrong) seen.known = bytes;
+    if (is_wrong || check_random(random) % 4 == 0) seen.is_ascii = 0;
     watch->look(watch->context, &seen);
 }
 

@@ -131,7 +131,7 @@ static void check_bricks(const subject *s, shape kind) {
     const fp_decoder *best = s->decoders[s->decoder_count - 1];
     int expected = is_text(kind) && best->cell_bytes > 16 && bricks <= 65534 &&
                    fastpair_cpu_detect() == FASTPAIR_CPU_AVX512;
-    if (is_text(kind)) CHECK_EQ(best->bulk_loop == fp_decode_bricks_avx512, expected);
+    if (is_text(kind)) CHECK_EQ(best->bulk.plain == fp_decode_bricks_avx512, expected);
 #else
     (void)s, (void)kind;
 #endif
@@ -150,7 +150,8 @@ static subject make_subject(uint32_t bits, uint32_t slots, shape kind, uint64_t 
     /* Tokens in classes have a loop of their own for bulk where the CPU has the instructions. */
     if ((kind == SHAPE_SHORT || kind == SHAPE_MIXED) && bits >= 6 && slots == 1u << bits &&
         fastpair_cpu_detect() == FASTPAIR_CPU_AVX512)
-        CHECK(s.decoders[s.decoder_count - 1]->bulk_loop != s.decoders[s.decoder_count - 1]->loop);
+        CHECK(s.decoders[s.decoder_count - 1]->bulk.plain !=
+              s.decoders[s.decoder_count - 1]->few.plain);
     check_bricks(&s, kind);
     return s;
 }
@@ -197,8 +198,9 @@ static void look(void *context, const fp_decode_seen *seen) {
     w->wrong += seen->known < seen->begin || seen->known > seen->end;
     int has_fault = 0;
     for (const uint8_t *at = seen->begin; at < seen->known; at++)
-        has_fault |= fp_utf8_is_fault(at[0], at[-1], at[-2], at[-3]);
-    w->wrong += seen->is_wrong != has_fault || (seen->known > seen->begin && !w->watch.wants_text);
+        has_fault |=
+            fp_utf8_is_fault(at[0], at[-1], at[-2], at[-3]) || (seen->is_ascii && at[0] > 127);
+    w->wrong += has_fault || (seen->known > seen->begin && !w->watch.wants_text);
     w->watch.wants_text = to >= 3 && w->size % 2;
     w->seen = to;
 }
@@ -208,7 +210,7 @@ static void look(void *context, const fp_decode_seen *seen) {
 static void expect(const subject *s, const guard *packed, uint64_t first, uint64_t count,
                    uint64_t capacity, uint64_t expected, const uint8_t *bytes) {
     /* Each decoder; each of them for bulk; each as if long tokens were rare, be it true or not. */
-    int ways = s->decoders[0]->rare_loop ? 3 : 2;
+    int ways = s->decoders[0]->rare.plain ? 3 : 2;
     for (int i = 0; i < ways * s->decoder_count; i++) {
         int way = i / s->decoder_count;
         guard out = guard_make(capacity);
