@@ -154,7 +154,7 @@ FP_TARGET int fp_join_rows_avx512(const fp_spans *spans, const uint64_t *ends,
         uint64_t here = fp_range_in_word(rows, i);
         uint64_t found = fp_whole_matches(spans, ends, i) & here, end = ends[i] & here;
         /* All codes but the last of a row are ones. A match added to them carries to the last one. */
-        unsigned long long sum;
+        unsigned long long sum = 0; /* an analyzer does not know that it is written */
         carry = _addcarry_u64(carry, found & ~end, ~end, &sum);
         uint64_t passed = _pext_u64(sum | found, end);
         uint32_t count = (uint32_t)count_bits(end);
