@@ -152,8 +152,8 @@ fastpair_status fastpair_dictionary_open(const uint8_t *data, uint64_t size,
     fastpair_status status = fp_allocator_resolve(allocator, &hooks, error);
     if (status) return status;
     fp_dict dict;
-    if ((status = fp_dict_read(&(fp_dict_block){data, size, 0, 64, 0, 0}, &hooks, &dict, error)))
-        return status;
+    status = fp_dict_read(&(fp_dict_block){data, size, 0, 64, 0, 0}, &hooks, &dict, error);
+    if (status || !data) return status; /* NULL has no bytes, so it was refused */
     if (size != fp_load64(data + 8)) {
         uint64_t expected = fp_load64(data + 8);
         fp_dict_close(&dict, &hooks);
