@@ -121,9 +121,11 @@ AWAKE = 0.2
 
 
 def measured(work):
-    """What the first run of `work` took, what the last of some took, and what it returned."""
-    times = []
+    """What the first run of `work` took, what the last of some took, and what it returned. The result of the
+    run before is released first, so that two results of 1 GB need not be in memory at once."""
+    times, result = [], None
     while sum(seconds for seconds, _ in times) < AWAKE or len(times) < 2:
+        result = None
         begin, cpu = time.perf_counter(), time.process_time()
         result = work()
         times.append((time.perf_counter() - begin, time.process_time() - cpu))
