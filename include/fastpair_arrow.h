@@ -19,8 +19,8 @@
  * checked, null rows included. A row that is not UTF-8 is CORRUPT, or INVALID_ARGUMENT where the
  * caller asked for text and the file does not promise it; the error's position is the row's number in
  * the column. Where no token of a dictionary has a byte above 127 the check costs nothing. Elsewhere
- * codes are checked as they are decoded, or bytes, where a CPU lacks AVX-512 or pieces of characters are
- * frequent among the tokens.
+ * codes are checked as they are decoded, or bytes, where pieces of characters are frequent among the
+ * tokens, or no token has more than 8 bytes.
  *
  * Metadata. The column's pairs are the metadata of its field. Pairs whose key begins with
  * "ARROW:extension:" are left out: a file that nobody trusts must not choose which code a consumer

@@ -8,8 +8,8 @@
  * What makes it fast is less the instructions than that the cache lines of the output are fetched
  * well ahead of the stores (docs/lab/cpu-decoder.md).
  *
- * The including file defines FP_LOOP_TARGET (function attributes) and FP_LOOP_FIELD(word, shift), a
- * word whose low bits are those of `word` from `shift` on. */
+ * The including file defines FP_LOOP_TARGET (function attributes), FP_LOOP_FIELD(word, shift), a word
+ * whose low bits are those of `word` from `shift` on, and FP_LOOP_LAST(cell), the last of 16 bytes. */
 #include "decode_marks.h"
 
 #if defined(__SSE2__)
@@ -30,7 +30,6 @@ typedef struct loop_kind {
 } loop_kind;
 
 typedef uint8_t loop_cell __attribute__((vector_size(16)));
-typedef uint16_t loop_cell_halves __attribute__((vector_size(16)));
 
 /* The greater of two bytes, for each of 16. */
 FP_LOOP_INLINE loop_cell greater_bytes(loop_cell a, loop_cell b) {
@@ -82,7 +81,7 @@ FP_LOOP_INLINE loop_place one_token(const fp_decoder *tables, uint64_t word, uin
 /* Notes whether the group has a mark, and begins the next one. */
 FP_LOOP_INLINE void end_group(loop_place *at, uint8_t *mark) {
     const loop_cell none = {0};
-    *mark = (uint8_t)(((loop_cell_halves)at->greatest)[7] >> 8);
+    *mark = (uint8_t)FP_LOOP_LAST(at->greatest);
     at->all |= at->greatest;
     at->greatest = none;
 }

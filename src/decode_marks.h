@@ -47,9 +47,11 @@ static inline uint64_t fp_read_group(const fp_decoder *decoder, const uint8_t *p
 }
 
 /* Says how far the bytes of a run are UTF-8: to `end`, or not at all; `is_ascii` says whether they are even
- * ASCII. Where many groups are marked it is cheaper to judge bytes. */
-static inline void fp_look_at_marked(const fp_decoder *decoder, const fp_decode_run *run,
-                                     fp_marked *marked, const uint8_t *end, int is_ascii) {
+ * ASCII. Where many groups are marked it is cheaper to judge bytes. Inlined: gcc would not end a loop that
+ * calls it with vzeroupper. */
+static inline __attribute__((always_inline)) void
+fp_look_at_marked(const fp_decoder *decoder, const fp_decode_run *run, fp_marked *marked,
+                  const uint8_t *end, int is_ascii) {
     const uint32_t group_bytes = fp_group_bytes(decoder->code_bits);
     uint64_t state = fp_state_after(run->out), next = 0, left = run->groups / 4;
     *run->marks = (fp_marks){run->out, 0};

@@ -33,52 +33,6 @@ uint32_t fp_token_text(const fp_dict *dict) {
     return FP_TOKENS_WHOLE;
 }
 
-/* ---------------------------------------------------------------- states */
-
-static uint64_t begin_character(uint8_t byte) {
-    if (byte < 0x80) return FP_STATE_BETWEEN;
-    if (byte < 0xc2 || byte > 0xf4) return FP_STATE_WRONG;
-    if (byte < 0xe0) return FP_STATE_LACKS_1;
-    if (byte < 0xf0)
-        return byte == 0xe0   ? FP_STATE_AFTER_E0
-               : byte == 0xed ? FP_STATE_AFTER_ED
-                              : FP_STATE_LACKS_2;
-    return byte == 0xf0 ? FP_STATE_AFTER_F0 : byte == 0xf4 ? FP_STATE_AFTER_F4 : FP_STATE_LACKS_3;
-}
-
-static uint64_t read_byte(uint64_t state, uint8_t byte) {
-    int continues = (byte & 0xc0) == 0x80;
-    switch (state) {
-    case FP_STATE_BETWEEN: return begin_character(byte);
-    case FP_STATE_LACKS_1: return continues ? FP_STATE_BETWEEN : FP_STATE_WRONG;
-    case FP_STATE_LACKS_2: return continues ? FP_STATE_LACKS_1 : FP_STATE_WRONG;
-    case FP_STATE_LACKS_3: return continues ? FP_STATE_LACKS_2 : FP_STATE_WRONG;
-    case FP_STATE_AFTER_E0: return continues && byte >= 0xa0 ? FP_STATE_LACKS_1 : FP_STATE_WRONG;
-    case FP_STATE_AFTER_ED: return continues && byte < 0xa0 ? FP_STATE_LACKS_1 : FP_STATE_WRONG;
-    case FP_STATE_AFTER_F0: return continues && byte >= 0x90 ? FP_STATE_LACKS_2 : FP_STATE_WRONG;
-    case FP_STATE_AFTER_F4: return continues && byte < 0x90 ? FP_STATE_LACKS_2 : FP_STATE_WRONG;
-    default: return FP_STATE_WRONG;
-    }
-}
-
-static uint64_t read_bytes(uint64_t state, const uint8_t *bytes, uint32_t size) {
-    for (uint32_t i = 0; i < size; i++) state = read_byte(state, bytes[i]);
-    return state;
-}
-
-/* Bytes that continue a character, from the first one on. */
-static uint32_t count_continuing(const uint8_t *bytes, uint32_t size) {
-    uint32_t count = 0;
-    while (count < size && (bytes[count] & 0xc0) == 0x80) count++;
-    return count;
-}
-
-uint64_t fp_state_after(const uint8_t *before) {
-    /* A character that begins even earlier lacks nothing any more. */
-    uint32_t skipped = count_continuing(before - 3, 3);
-    return read_bytes(FP_STATE_BETWEEN, before - 3 + skipped, 3 - skipped);
-}
-
 /* ---------------------------------------------------------------- steps */
 
 /* A step that leads from BETWEEN to `state`, and from all other states to WRONG. */
@@ -90,11 +44,11 @@ static uint64_t step_to(uint64_t state, uint32_t length) {
 }
 
 static uint64_t step_of(const uint8_t *token, uint32_t length) {
-    const uint32_t continuing = count_continuing(token, length);
-    const uint64_t rest = read_bytes(FP_STATE_BETWEEN, token + continuing, length - continuing);
+    const uint32_t continuing = fp_count_continuing(token, length);
+    const uint64_t rest = fp_read_bytes(FP_STATE_BETWEEN, token + continuing, length - continuing);
     uint64_t step = (uint64_t)length << FP_STEP_LENGTH_SHIFT;
     for (uint32_t from = 0; from <= FP_STATE_WRONG; from += 6) {
-        uint64_t to = continuing > 3 ? FP_STATE_WRONG : read_bytes(from, token, continuing);
+        uint64_t to = continuing > 3 ? FP_STATE_WRONG : fp_read_bytes(from, token, continuing);
         if (continuing < length) to = to == FP_STATE_BETWEEN ? rest : FP_STATE_WRONG;
         step |= to << from;
     }
