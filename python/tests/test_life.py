@@ -214,37 +214,6 @@ def test_memory_does_not_grow(rows):
     assert resident() - before < 8 << 20
 
 
-@pytest.mark.skipif("FASTPAIR_SANITIZED" in os.environ,
-                    reason="a sanitizer's allocator, which has the memory there, does not survive such forks")
-def test_forks_while_threads_export():
-    """Whatever a thread of the parent was doing when it forked, a child gets and gives back memory."""
-    wide = ["x" * 500_000] * 8     # arrays that are large enough to be kept when they are released
-    column = fp.open(fp.compress(wide))
-    stop = threading.Event()
-
-    def export():
-        while not stop.is_set():
-            pa.chunked_array(column)
-
-    threads = [threading.Thread(target=export) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(20):
-            child = os.fork()
-            if child == 0:
-                signal.alarm(20)     # ends a child that waits for ever
-                for _ in range(5):
-                    if pa.chunked_array(column).nbytes < 4_000_000:
-                        os._exit(1)
-                os._exit(0)
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-
-
 def test_at_exit():
     """Streams that are still there when the interpreter ends."""
     script = "import fastpair as fp, pyarrow as pa; c = fp.open(fp.compress(['a'] * 10)); s = c.__arrow_c_stream__(); " \
