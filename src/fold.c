@@ -39,10 +39,10 @@ typedef struct folder {
     const fp_dict *dict;
     uint32_t *starts; /* of each token, in dict->bytes */
     uint8_t *lengths; /* of each token */
-    uint64_t *
-        lengths_by_pair; /* by two bytes: bit l - 1 is set if an earlier token of l bytes begins so */
-    uint32_t *places;    /* by hash: the token that came first, or NOWHERE */
-    uint32_t *newest;    /* by hash of three bytes: where they occurred last, or NOWHERE */
+    /* By two bytes: bit l - 1 is set if an earlier token of l bytes begins so. */
+    uint64_t *lengths_by_pair;
+    uint32_t *places;   /* by hash: the token that came first, or NOWHERE */
+    uint32_t *newest;   /* by hash of three bytes: where they occurred last, or NOWHERE */
     uint32_t *previous; /* of each place: the one before with the same hash */
     uint32_t place_bits;
     uint32_t tokens; /* before this one */

@@ -30,7 +30,7 @@ typedef struct Header {
 #endif
 
 /* Released blocks, the oldest first. The lock is held for some looks at this list and never for a call
- * of the kernel: whoever finds it taken waits, since fresh pages would cost a thousand times as much. */
+ * of the kernel: whoever finds it taken waits, since fresh pages would cost far more. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Header *kept[MOST_SLOTS];
 static size_t kept_count, kept_bytes;
