@@ -136,7 +136,8 @@ typedef struct slice {
 static fastpair_status decode_text(const fp_range_job *job, fp_chunk_view *view, slice wanted,
                                    uint64_t i, fp_batch_cache *cache, fastpair_error *error) {
     uint64_t base = job->column->starts.byte[view->number], first = base + wanted.from - job->begin;
-    fp_text_rows rows = {job->destination, 0, job->count, fp_text_level(job->column, job->bulk)};
+    fp_text_rows rows = {job->destination, job->first_offset, job->count,
+                         fp_text_level(job->column, job->bulk)};
     fp_text_edges edges = {wanted.from == 0 || base + wanted.from == job->begin,
                            wanted.to == view->chunk->decoded_bytes || base + wanted.to == job->end};
     fp_text_walk walk;
@@ -186,6 +187,7 @@ static fastpair_status decode_window(const fp_range_job *job, uint64_t i, fastpa
         /* The last cut may have moved past the end of the range. */
         if (base + to > job->end) to = job->end - base;
         slice wanted = {from, to, job->destination->bytes + (base + from - job->begin)};
+        if (job->is_alone) view.spare = job->end - (base + to); /* nobody has written there */
         if (!status && from < to)
             status = job->text && !fp_chunk_is_ascii(&view)
                          ? decode_text(job, &view, wanted, i, &cache, error)
@@ -254,7 +256,28 @@ static fastpair_status bytes_task(void *context, uint64_t i, fastpair_error *err
     return decode_window(context, i, error);
 }
 
-/* Offsets first, so that whoever decodes bytes knows where rows begin in them. */
+/* The cut after a window only ever moves forward, so all bytes before it are there. */
+static fastpair_status followed_task(void *context, uint64_t i, fastpair_error *error) {
+    fp_range_job *job = context;
+    const fp_alongside *alongside = job->alongside;
+    fastpair_status status = decode_window(job, i, error);
+    uint64_t size = job->end - job->begin, ready = (i + 1) * job->window;
+    if (!status)
+        job->first_offset = alongside->follow(alongside->context, ready < size ? ready : size);
+    return status;
+}
+
+/* Offsets first, for those who want to know where rows begin in the bytes: tasks of bytes then run
+ * in order if somebody follows. */
+static fastpair_status decode_in_order(fp_range_job *job, uint64_t row_tasks, uint32_t threads,
+                                       fastpair_error *error) {
+    int is_followed = job->is_alone && job->alongside->follow;
+    fastpair_status status = fp_run_tasks(threads, row_tasks, rows_task, job, error);
+    if (status) return status;
+    return fp_run_tasks(threads, job->byte_tasks, is_followed ? followed_task : bytes_task, job,
+                        error);
+}
+
 static fastpair_status decode_as_text(fp_range_job *job, uint64_t row_tasks, uint32_t threads,
                                       fastpair_error *error) {
     const fastpair_allocator *allocator = &job->column->settings.allocator;
@@ -262,8 +285,7 @@ static fastpair_status decode_as_text(fp_range_job *job, uint64_t row_tasks, uin
     if (!seams) return fp_fail_memory(error, job->byte_tasks * sizeof *seams);
     for (uint64_t i = 0; i < job->byte_tasks; i++) seams[i] = UINT64_MAX;
     job->text->seams = seams;
-    fastpair_status status = fp_run_tasks(threads, row_tasks, rows_task, job, error);
-    if (!status) status = fp_run_tasks(threads, job->byte_tasks, bytes_task, job, error);
+    fastpair_status status = decode_in_order(job, row_tasks, threads, error);
     for (uint64_t i = 0; i < job->byte_tasks && !status; i++)
         if (seams[i] != UINT64_MAX &&
             !fp_text_seam_is_good(job->destination, seams[i], job->end - job->begin))
@@ -285,17 +307,20 @@ static int is_bulk(const fp_footer *totals, uint64_t bytes, uint32_t threads) {
 }
 
 fastpair_status fp_column_decode(const fastpair_column *column, uint64_t first, uint64_t count,
-                                 fastpair_destination *destination, int *is_text,
+                                 fastpair_destination *destination, const fp_alongside *alongside,
                                  fastpair_error *error) {
+    static const fp_alongside nothing;
     if (!column || !destination)
         return fp_fail(error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
                        "fastpair_column_decode: column and destination must not be NULL");
+    if (!alongside) alongside = &nothing;
     fp_text_check text = {0};
     fp_range_job job = {.column = column,
                         .destination = destination,
                         .first = first,
                         .count = count,
-                        .text = is_text ? &text : NULL};
+                        .text = alongside->is_text ? &text : NULL,
+                        .alongside = alongside};
     fastpair_status status = fp_begin_destination(destination, error);
     if (!status) status = range_starts(column, first, count, &job.begin, &job.end, error);
     if (!status) status = fp_check_destination(destination, job.end - job.begin, error);
@@ -304,18 +329,21 @@ fastpair_status fp_column_decode(const fastpair_column *column, uint64_t first, 
     uint32_t threads = fp_threads_for(column->settings.threads, fp_column_work(bytes, count));
     job.window = window_of(bytes);
     job.bulk = is_bulk(&column->totals, bytes, threads);
+    job.is_alone = threads == 1;
     job.byte_tasks = bytes ? (bytes - 1) / job.window + 1 : 0;
     uint64_t row_tasks = count / WINDOW_ROWS + (count % WINDOW_ROWS != 0);
+    fp_put_offset(destination, count, bytes);
     if (column->warm || column->source)
         status = fp_decode_cold_range(&job, threads, error);
-    else if (is_text)
+    else if (job.text)
         status = decode_as_text(&job, row_tasks, threads, error);
+    else if (alongside->follow)
+        status = decode_in_order(&job, row_tasks, threads, error);
     else
         status = fp_run_tasks(threads, job.byte_tasks + row_tasks, range_task, &job, error);
     if (status) return status;
-    fp_put_offset(destination, count, bytes);
     destination->nulls = job.nulls;
-    if (is_text) *is_text = !text.is_wrong;
+    if (alongside->is_text) *alongside->is_text = !text.is_wrong;
     return FASTPAIR_OK;
 }
 

@@ -72,11 +72,22 @@ int fp_text_is_good(const fp_text_rows *rows, uint64_t from, uint64_t to);
  * there. */
 int fp_text_seam_is_good(const fastpair_destination *destination, uint64_t at, uint64_t end);
 
+/* What is done with rows of a range while they are decoded. */
+typedef struct fp_alongside {
+    /* Becomes 1 if all rows are UTF-8, null rows included, whose bytes a file may have in spite of
+     * the rules. NULL: they are not looked at. */
+    int *is_text;
+    /* Called now and then, where one thread decodes: bytes up to `ready` of the destination are
+     * there, and offsets of all rows that end there. Returns the first row whose offset is still
+     * wanted; it may write over those before. NULL: nobody follows. */
+    uint64_t (*follow)(void *context, uint64_t ready);
+    void *context;
+} fp_alongside;
+
 /* fastpair_column_decode and fastpair_column_decode_listed, for a destination with offsets. *is_text
- * becomes 1 if all rows are UTF-8, null rows included, whose bytes a file may have in spite of the
- * rules. `is_text` NULL: they are not looked at. */
+ * as above. */
 fastpair_status fp_column_decode(const fastpair_column *column, uint64_t first, uint64_t count,
-                                 fastpair_destination *destination, int *is_text,
+                                 fastpair_destination *destination, const fp_alongside *alongside,
                                  fastpair_error *error);
 fastpair_status fp_column_decode_listed(const fastpair_column *column, const uint64_t *rows,
                                         uint64_t count, fastpair_destination *destination,
@@ -90,9 +101,12 @@ typedef struct fp_range_job {
     uint64_t begin, end;   /* decoded bytes of the column */
     uint64_t window;       /* decoded bytes of one task */
     uint64_t byte_tasks;
-    int bulk; /* as fp_decode_codes takes it */
+    int bulk;     /* as fp_decode_codes takes it */
+    int is_alone; /* one thread does all tasks, in order */
     _Atomic uint64_t nulls;
     fp_text_check *text; /* NULL: bytes need not be UTF-8 */
+    const fp_alongside *alongside;
+    uint64_t first_offset; /* offsets of rows before this one, from the first on, are gone */
 } fp_range_job;
 
 /* Offsets of rows first .. first + count of a warm chunk; `index` is the place of the first in the

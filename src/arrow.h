@@ -56,7 +56,7 @@ fastpair_status fp_arrow_make_array(fp_arrow_plan *plan, const fp_arrow_rows *ro
 typedef struct fp_arrow_cuts {
     uint64_t *starts; /* room for fp_arrow_most_cuts of each */
     int64_t *sizes;
-    uint64_t count; /* set by fp_arrow_fill_views */
+    uint64_t count; /* of buffers, set by fp_arrow_make_views */
     uint64_t most;  /* bytes of a buffer */
 } fp_arrow_cuts;
 
@@ -66,17 +66,27 @@ static inline uint64_t fp_arrow_most_cuts(uint64_t bytes, uint64_t most) {
     return bytes / (most - FP_ARROW_ALIGNMENT) * 2 + 2;
 }
 
-/* Where fp_arrow_fill_views finds the offsets of `count` rows in the memory of their views, which
+/* Where fp_arrow_make_views finds the offsets of `count` rows in the memory of their views, which
  * has (count + 1) * 16 bytes. */
 static inline uint64_t fp_arrow_offsets_in_views(uint64_t count, uint32_t offset_bits) {
     return count * 16 - count * (offset_bits / 8);
 }
 
-/* Makes views of rows, in place of their offsets (arrow_views.c). 16 bytes after the last row are
- * readable. LIMIT, with the row's number, if a row has more than INT32_MAX bytes. */
-fastpair_status fp_arrow_fill_views(uint8_t *views, uint64_t count, uint32_t offset_bits,
-                                    const uint8_t *bytes, fp_arrow_cuts *cuts,
-                                    fastpair_error *error);
+/* Views that are being made of rows, in place of their offsets (arrow_views.c). Whoever begins sets
+ * all fields but the last three to what they say, and these to 0. */
+typedef struct fp_arrow_views {
+    uint8_t *views; /* with the offsets, as fp_arrow_offsets_in_views says */
+    uint64_t count; /* of rows */
+    uint32_t offset_bits;
+    const uint8_t *bytes; /* of the rows; 16 bytes after the last row are readable */
+    fp_arrow_cuts *cuts;  /* with a count of 0 */
+    uint64_t row; /* the first row without a view; its offset and all later ones are there */
+    uint64_t buffer_start;
+    int is_stuck; /* this row has more than INT32_MAX bytes, and nothing is done any more */
+} fp_arrow_views;
+
+/* Makes views of all rows that end at `ready` or before. */
+void fp_arrow_make_views(fp_arrow_views *views, uint64_t ready);
 
 static inline uint64_t fp_arrow_padded(uint64_t size) {
     return (size + FP_ARROW_ALIGNMENT - 1) / FP_ARROW_ALIGNMENT * FP_ARROW_ALIGNMENT;

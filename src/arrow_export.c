@@ -106,14 +106,37 @@ static fastpair_status not_text(const fp_arrow_plan *plan, const fp_arrow_rows *
                         : "; export the column as bytes");
 }
 
+static uint64_t follow(void *context, uint64_t ready) {
+    fp_arrow_views *views = context;
+    fp_arrow_make_views(views, ready);
+    return views->row;
+}
+
+/* `views` NULL: offsets are wanted. Else views are made of rows while their bytes are in the cache,
+ * where that can be. */
 static fastpair_status decode(const fp_arrow_plan *plan, const fp_arrow_rows *rows,
-                              fastpair_destination *to, fastpair_error *error) {
+                              fastpair_destination *to, fp_arrow_views *views,
+                              fastpair_error *error) {
     int is_text = 1, *wanted = plan->is_text ? &is_text : NULL;
+    fp_alongside alongside = {wanted, views ? follow : NULL, views};
     fastpair_status status =
         rows->listed
             ? fp_column_decode_listed(plan->column, rows->listed, rows->count, to, wanted, error)
-            : fp_column_decode(plan->column, rows->first, rows->count, to, wanted, error);
-    return status || is_text ? status : not_text(plan, rows, to, error);
+            : fp_column_decode(plan->column, rows->first, rows->count, to, &alongside, error);
+    if (status || is_text) return status;
+    if (views && views->row) /* the offsets once more */
+        status = fp_column_decode(plan->column, rows->first, rows->count, to, NULL, error);
+    return status ? status : not_text(plan, rows, to, error);
+}
+
+/* The rest of the views, after decoding. */
+static fastpair_status finish_views(fp_arrow_views *views, fastpair_error *error) {
+    fp_arrow_make_views(views, UINT64_MAX);
+    if (views->row == views->count) return FASTPAIR_OK;
+    return fp_fail(error, FASTPAIR_ERROR_LIMIT, views->row,
+                   "row %" PRIu64 " of the array has 2 GiB or more, too many for a view; export "
+                   "it with 64-bit offsets",
+                   views->row);
 }
 
 /* ---------------------------------------------------------------- arrays */
@@ -140,13 +163,15 @@ static fastpair_status fill(const fp_arrow_plan *plan, const fp_arrow_rows *rows
                                .offsets = parts->offsets + skip,
                                .offset_bits = bits,
                                .validity = parts->validity};
-    fastpair_status status = decode(plan, rows, &to, error);
+    fp_arrow_views views = {.views = parts->offsets,
+                            .count = count,
+                            .offset_bits = bits,
+                            .bytes = parts->bytes,
+                            .cuts = &parts->cuts};
+    fastpair_status status = decode(plan, rows, &to, has_views ? &views : NULL, error);
     if (status) return status;
     memset(parts->bytes + bytes, 0, (size_t)(fp_arrow_padded(bytes + 16) - bytes));
-    if (has_views)
-        status =
-            fp_arrow_fill_views(parts->offsets, count, bits, parts->bytes, &parts->cuts, error);
-    if (status) return status;
+    if (has_views && (status = finish_views(&views, error))) return status;
     pad(parts->validity, (count + 7) / 8);
     pad(parts->offsets, has_views ? count * 16 : (count + 1) * (bits / 8));
     array_block *block = parts->block;

@@ -4,12 +4,11 @@
  *
  * The trick: offsets lie at the end of the memory that the views take, so that they need no memory
  * of their own. A view is never written over an offset that is still wanted: offset i + 1 of width w
- * ends at (16 - w) * count + w * (i + 2) or later, and view i ends at 16 * (i + 1), which is not
- * past the start of offset i + 2. Refuses rows that a 32-bit length cannot count. */
+ * begins at (16 - w) * count + w * (i + 1), and view i ends at 16 * (i + 1), which is not past it.
+ * Refuses rows that a 32-bit length cannot count. */
 #include "arrow.h"
 #include "format.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define LONGEST_INLINE 12u
@@ -37,41 +36,43 @@ static void begin_buffer(fp_arrow_cuts *cuts, uint64_t start) {
 }
 
 /* Inlined for each width, so that the loop does not ask for it. */
-static inline __attribute__((always_inline)) uint64_t
-fill(uint8_t *views, uint64_t count, uint32_t bits, const uint8_t *bytes, fp_arrow_cuts *cuts) {
-    const uint8_t *offsets = views + fp_arrow_offsets_in_views(count, bits);
-    uint64_t start = count ? load_offset(offsets, 0, bits) : 0, buffer_start = 0;
-    for (uint64_t row = 0; row < count; row++) {
-        uint64_t end = load_offset(offsets, row + 1, bits), size = end - start;
-        uint8_t *view = views + row * 16;
+static inline __attribute__((always_inline)) void fill(fp_arrow_views *to, uint64_t ready,
+                                                       uint32_t bits) {
+    const uint8_t *offsets = to->views + fp_arrow_offsets_in_views(to->count, bits);
+    const uint8_t *bytes = to->bytes;
+    fp_arrow_cuts cuts = *to->cuts;
+    uint64_t row = to->row, count = to->count, buffer_start = to->buffer_start;
+    uint64_t start = load_offset(offsets, row, bits), end;
+    uint8_t *view = to->views + row * 16;
+    for (; row < count && (end = load_offset(offsets, row + 1, bits)) <= ready; row++) {
+        uint64_t size = end - start;
         if (size <= LONGEST_INLINE) {
             put_inline(view, bytes + start, (uint32_t)size);
         } else {
-            if (size > INT32_MAX) return row;
-            if (!cuts->count || end - buffer_start > cuts->most) {
-                begin_buffer(cuts, start);
-                buffer_start = cuts->starts[cuts->count - 1];
+            to->is_stuck = size > INT32_MAX;
+            if (to->is_stuck) break;
+            if (!cuts.count || end - buffer_start > cuts.most) {
+                begin_buffer(&cuts, start);
+                buffer_start = cuts.starts[cuts.count - 1];
             }
             fp_store32(view, (uint32_t)size);
             memcpy(view + 4, bytes + start, 4);
-            fp_store32(view + 8, (uint32_t)(cuts->count - 1));
+            fp_store32(view + 8, (uint32_t)(cuts.count - 1));
             fp_store32(view + 12, (uint32_t)(start - buffer_start));
-            cuts->sizes[cuts->count - 1] = (int64_t)(end - buffer_start);
+            cuts.sizes[cuts.count - 1] = (int64_t)(end - buffer_start);
         }
+        view += 16;
         start = end;
     }
-    return count;
+    to->cuts->count = cuts.count;
+    to->row = row;
+    to->buffer_start = buffer_start;
 }
 
-fastpair_status fp_arrow_fill_views(uint8_t *views, uint64_t count, uint32_t offset_bits,
-                                    const uint8_t *bytes, fp_arrow_cuts *cuts,
-                                    fastpair_error *error) {
-    cuts->count = 0;
-    uint64_t row = offset_bits == 32 ? fill(views, count, 32, bytes, cuts)
-                                     : fill(views, count, 64, bytes, cuts);
-    if (row == count) return FASTPAIR_OK;
-    return fp_fail(error, FASTPAIR_ERROR_LIMIT, row,
-                   "row %" PRIu64 " of the array has 2 GiB or more, too many for a view; export "
-                   "it with 64-bit offsets",
-                   row);
+void fp_arrow_make_views(fp_arrow_views *views, uint64_t ready) {
+    if (views->is_stuck || views->row == views->count) return;
+    if (views->offset_bits == 32)
+        fill(views, ready, 32);
+    else
+        fill(views, ready, 64);
 }

@@ -121,15 +121,21 @@ static fastpair_status codes_fault(const fp_chunk_view *view, fastpair_error *er
         "codes are not in the dictionary or do not decode to the size the sidecar gives", error);
 }
 
-/* Decodes batches first .. last, which must give exactly `size` bytes. */
+/* Where bytes go, how many they must be, and how many may be written. */
+typedef struct place {
+    uint8_t *out;
+    uint64_t size, capacity;
+} place;
+
+/* Decodes batches first .. last, which must give exactly the place's size. */
 static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first, uint64_t last,
-                                      uint8_t *out, uint64_t size, fastpair_error *error) {
+                                      place to, fastpair_error *error) {
     const fp_decoder *decoder;
     fastpair_status status = fp_column_dict_decoder(view->dictionary, &decoder, error);
     if (status) return status;
     fp_code_range range = codes_of(view, first, last);
-    return fp_decode_codes(decoder, &range, out, size) == size ? FASTPAIR_OK
-                                                               : codes_fault(view, error);
+    uint64_t size = fp_decode_codes(decoder, &range, to.out, to.capacity);
+    return size == to.size ? FASTPAIR_OK : codes_fault(view, error);
 }
 
 /* Chunk bytes from .. to, and where they go. */
@@ -165,8 +171,8 @@ static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar 
     fp_batch_cache_empty(cache);
     fp_chunk_view aside = *view;
     aside.watch = NULL; /* these bytes are not in their place */
-    fastpair_status status =
-        decode_batches(&aside, batch, batch + 1, cache->bytes, end - start, error);
+    place whole = {cache->bytes, end - start, end - start};
+    fastpair_status status = decode_batches(&aside, batch, batch + 1, whole, error);
     if (status) return status;
     cache->number = view->number;
     cache->start = start;
@@ -209,7 +215,8 @@ fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, 
              last_start = batch_start(&s, last);
     if (last < first || last_start < from || last_start > to) return sidecar_fault(view, error);
     if (last > first) {
-        fastpair_status status = decode_batches(view, first, last, out, last_start - from, error);
+        place whole = {out, last_start - from, to - from + view->spare};
+        fastpair_status status = decode_batches(view, first, last, whole, error);
         if (status) return status;
         out += last_start - from;
     } else if (last_start != from) {

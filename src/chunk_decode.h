@@ -18,7 +18,8 @@ typedef struct fp_chunk_view {
     uint64_t number;            /* of the chunk in its column, for messages */
     int bulk;                   /* as fp_decode_codes takes it */
     const fp_decode_watch
-        *watch; /* of bytes that fp_chunk_decode_bytes decodes in place; NULL: none */
+        *watch;     /* of bytes that fp_chunk_decode_bytes decodes in place; NULL: none */
+    uint64_t spare; /* bytes after its output that it may overwrite: the end of an output is slow */
 } fp_chunk_view;
 
 /* One decoded batch, kept by callers that decode pieces, since neighbouring pieces mostly share a

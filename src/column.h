@@ -86,12 +86,11 @@ static inline const fp_chunk *fp_column_find_kept(const fastpair_column *column,
 
 static inline fp_chunk_view fp_column_view(const fastpair_column *column, uint64_t number,
                                            const fp_chunk *chunk) {
-    return (fp_chunk_view){chunk,
-                           column->image ? column->image + chunk->position : NULL,
-                           chunk->coded ? &column->dictionaries[chunk->dictionary] : NULL,
-                           number,
-                           0,
-                           NULL};
+    return (fp_chunk_view){.chunk = chunk,
+                           .block = column->image ? column->image + chunk->position : NULL,
+                           .dictionary =
+                               chunk->coded ? &column->dictionaries[chunk->dictionary] : NULL,
+                           .number = number};
 }
 
 /* fp_column_chunk for a header that nobody has kept. */

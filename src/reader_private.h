@@ -101,7 +101,10 @@ static inline const uint8_t *fp_part_bytes_of(const fp_part *part) {
 }
 
 static inline fp_chunk_view fp_held_view(const fp_held_chunk *held) {
-    return (fp_chunk_view){&held->chunk, held->block.data, held->dictionary, held->number, 0, NULL};
+    return (fp_chunk_view){.chunk = &held->chunk,
+                           .block = held->block.data,
+                           .dictionary = held->dictionary,
+                           .number = held->number};
 }
 
 /* ---------------------------------------------------------------- bytes (reader_blocks.c) */

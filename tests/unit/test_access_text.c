@@ -2,6 +2,7 @@
  * of place anywhere is found, in every kind of chunk, in ranges, lists and streams, with any number of
  * threads and at every CPU level, and the row is named. Rows that are good are never refused. */
 #include "access.h"
+#include "arrow_read.h"
 #include "convert.h"
 #include "fastpair_arrow.h"
 #include "oracle_parts.h"
@@ -116,12 +117,20 @@ static void check_failure(const lie *l, fastpair_status status, const fastpair_e
         fprintf(stderr, "  ^ %s\n", l->s->name);
 }
 
+/* An array must have the rows. */
+static void check_success(const lie *l, const char *format, struct ArrowArray *array,
+                          uint64_t first) {
+    arrow_check_rows(format, array, l->s, NULL, first);
+    array->release(array);
+}
+
 /* All ways to export, of which those that meet the bad row must fail. */
 static void export_all(fastpair_column *column, const lie *l, uint64_t *random) {
     fastpair_error error = {0};
     struct ArrowArray array;
     uint64_t rows = l->s->rows.rows, bad = l->first_bad;
     for (int k = 0; k < 3; k++) {
+        static const char *const formats[][2] = {{"u", "z"}, {"U", "Z"}, {"vu", "vz"}};
         fastpair_arrow_options options = {.struct_size = sizeof options,
                                           .layout = (fastpair_arrow_layout)(k + 1)};
         uint64_t first = k ? check_random(random) % rows : 0,
@@ -131,7 +140,7 @@ static void export_all(fastpair_column *column, const lie *l, uint64_t *random) 
         if (bad >= first && bad < first + count)
             check_failure(l, status, &error, bad);
         else if (verify_ok(status, &error, l->s->name))
-            array.release(&array);
+            check_success(l, formats[k][0], &array, first);
         uint64_t listed[] = {0, bad % rows, rows - 1};
         status = fastpair_column_export_listed(column, listed, 3, &options, NULL, &array, &error);
         if (bad < rows)
@@ -141,7 +150,7 @@ static void export_all(fastpair_column *column, const lie *l, uint64_t *random) 
         options.type = FASTPAIR_ARROW_BYTES;
         if (verify_ok(fastpair_column_export_array(column, 0, rows, &options, NULL, &array, &error),
                       &error, l->s->name))
-            array.release(&array);
+            check_success(l, formats[k][1], &array, 0);
     }
     struct ArrowArrayStream stream;
     int code = 0;

@@ -5,6 +5,39 @@
 #include "arrow_read.h"
 #include "forge.h"
 
+/* Views as bytes come, some at a time. */
+static void make_views(fp_arrow_views *views, const uint64_t *starts, uint64_t *random) {
+    const uint64_t count = views->count;
+    for (uint64_t ready = 0; ready < starts[count] && check_random(random) % 8;
+         ready += check_random(random) % 400) {
+        fp_arrow_make_views(views, ready);
+        CHECK(starts[views->row] <= ready);
+        CHECK(views->row == count || starts[views->row + 1] > ready);
+    }
+    fp_arrow_make_views(views, UINT64_MAX);
+    CHECK_EQ(views->row, count);
+    CHECK(!views->is_stuck);
+}
+
+/* A row that no view can count is where views end, whatever is asked for. */
+static void too_long(void) {
+    static const uint64_t starts[] = {0, 5, 5 + (1ull << 31), 6 + (1ull << 31)};
+    uint8_t views[4 * 16] = {0}, bytes[32] = "short";
+    uint64_t start = 0;
+    int64_t size = 0;
+    fp_arrow_cuts cuts = {&start, &size, 0, 100};
+    fp_arrow_views made = {
+        .views = views, .count = 3, .offset_bits = 64, .bytes = bytes, .cuts = &cuts};
+    for (int i = 0; i < 4; i++)
+        forge_put(views + fp_arrow_offsets_in_views(3, 64) + i * 8, starts[i], 8);
+    for (int i = 0; i < 3; i++) {
+        fp_arrow_make_views(&made, i ? UINT64_MAX : 1000);
+        CHECK_EQ(made.row, 1);
+        CHECK_EQ(made.is_stuck, i > 0);
+    }
+    CHECK_EQ(forge_get(views, 4), 5);
+}
+
 /* Rows over several buffers, which take a GiB each outside of tests. */
 static void cut_views(uint64_t *random) {
     for (uint32_t turn = 0; turn < 200; turn++) {
@@ -21,7 +54,10 @@ static void cut_views(uint64_t *random) {
         }
         uint64_t room = fp_arrow_most_cuts(starts[count], most);
         fp_arrow_cuts cuts = {malloc(room * 8), malloc(room * 8), 0, most};
-        CHECK_EQ(fp_arrow_fill_views(views, count, bits, bytes, &cuts, NULL), FASTPAIR_OK);
+        make_views(
+            &(fp_arrow_views){
+                .views = views, .count = count, .offset_bits = bits, .bytes = bytes, .cuts = &cuts},
+            starts, random);
         CHECK(cuts.count <= room);
         const void *buffers[400] = {NULL, views};
         struct ArrowArray array = {
@@ -44,5 +80,6 @@ static void cut_views(uint64_t *random) {
 int main(void) {
     uint64_t random = verify_seed();
     cut_views(&random);
+    too_long();
     return check_done();
 }
