@@ -520,6 +520,29 @@ def test_batches_of_long_rows_are_small(path):
     assert pa.Table.from_batches(batches).equals(table)
 
 
+def test_units_of_all_rows_are_larger(path, monkeypatch):
+    """As long as every thread has enough of them, and they cover the same rows."""
+    table = pa.table({"a": [f"{i}" + "lorem ipsum " * 1700 for i in range(8000)]})
+    fp.write_table(path, table, chunk_bytes=1 << 20, **FAST)
+    ds = fp.open_table(path)
+    small = ds._batch_units()
+    assert 8 <= len(small) < 16
+    assert ds._large_units(2) == ds._large_units(1) == small
+    monkeypatch.setattr(_dataset, "BATCH_BYTES", 1 << 20)
+    small = ds._batch_units()
+    for threads, larger in (1, 4), (4, 4), (8, 2), (10, 1):
+        units = ds._large_units(threads)
+        last = 4 * threads if larger > 1 else 0
+        assert len(units) == -(-(len(small) - last) // larger) + last, threads
+        assert units[len(units) - last:] == small[len(small) - last:]
+        assert [unit.first for unit in units] == [0, *(unit.first + unit.rows for unit in units[:-1])]
+        assert sum(unit.rows for unit in units) == 8000
+    two = fp.open_table([path, path])
+    monkeypatch.setattr(_dataset, "BATCH_BYTES", 16 << 20)
+    assert [unit.first for unit in two._large_units(1)].count(0) == 2      # a unit is of one part
+    assert sum(unit.rows for unit in two._large_units(1)) == 16000
+
+
 def test_links_and_other_folders(path, tmp_path, monkeypatch):
     """A link to a table stays one; units know where they are from wherever they are read."""
     fp.write_table(path, TABLE.slice(0, 10))

@@ -5,12 +5,15 @@ import threading
 
 from . import _condition, _fastpair, _files, _show, _threads
 from ._parts import Opener, check_same
-from ._unit import Readers, Unit, arrow_type
+from ._unit import Readers, Unit, arrow_type, joined
 
 # What is decoded at once for an engine, about: smaller chunks are taken together. Rows, and bytes of the
 # leading column.
 BATCH_ROWS = 1 << 18
 BATCH_BYTES = 16 << 20
+# All rows of a large table: units are up to so many times as large, as long as each thread has so many, for every
+# unit that is handed over takes an engine some time.
+LARGER, UNITS_PER_THREAD = 4, 8
 # How many times as many units may wait to be fetched where few of their rows were wanted.
 FEW_ROWS_AHEAD = 8
 
@@ -85,6 +88,16 @@ class Dataset:
     def _batch_units(self):
         """Units for an engine in this process: large enough to be worth a thread's while, and no larger."""
         return [unit for part in self._parts for unit in self._units(part, BATCH_ROWS, BATCH_BYTES)]
+
+    def _large_units(self, threads):
+        """The same for so many threads, or one per CPU, that read all rows. The last ones stay as they are, so that
+        threads end together."""
+        units, threads = self._batch_units(), max(_threads.count(threads), 1)
+        larger = min(LARGER, len(units) // (UNITS_PER_THREAD * threads))
+        if larger < 2:
+            return units
+        kept = len(units) - LARGER * threads
+        return [*joined(units[:kept], larger), *units[kept:]]
 
     def _units(self, part, rows, size):
         lead = part.lead

@@ -244,7 +244,8 @@ class _Source:
         where, complete = (None, True) if predicate is None else understand(predicate, self.types, polars)
         tested = [] if predicate is None else predicate.meta.root_names()
         read = wanted if complete else [*wanted, *(name for name in tested if name not in wanted)]
-        units = self.dataset._batch_units()
+        is_all = predicate is None and n_rows is None
+        units = self.dataset._large_units(self.threads) if is_all else self.dataset._batch_units()
         if n_rows is not None:
             # These are rows of the table: a predicate comes afterwards.
             units = _first_rows(units, n_rows)

@@ -8,7 +8,7 @@ from . import _condition, _fastpair, _files
 # Bytes of the leading column that are decoded or searched at once, and bytes that an array may have.
 PIECE_BYTES = 4 << 20
 # The same where they become views of an engine in this process, for which every piece is some work.
-VIEW_PIECE_BYTES = 16 << 20
+VIEW_PIECE_BYTES = 64 << 20
 ARRAY_BYTES = 1 << 30
 # Rows that are read at once where no column of strings says how many.
 REST_ROWS = 1 << 17
@@ -111,6 +111,19 @@ class Readers:
     def count(self, unit):
         """As Unit.count()."""
         return self._of(unit).count()
+
+
+def joined(units, count):
+    """Units of up to `count` neighbours of a part each."""
+    result, taken = [], 0
+    for unit in units:
+        if result and taken < count and result[-1].part == unit.part:
+            result[-1] = dataclasses.replace(result[-1], rows=result[-1].rows + unit.rows)
+            taken += 1
+        else:
+            result.append(unit)
+            taken = 1
+    return result
 
 
 def shortened(unit, rows):
