@@ -105,14 +105,19 @@ uint32_t fp_chunk_rarely_above(const fp_chunk *chunk) {
 }
 
 /* The codes of batches first .. last. */
-static fp_code_range codes_of(const fp_chunk_view *view, uint64_t first, uint64_t last) {
+static fp_code_range codes_of(const fp_chunk_view *view, uint64_t first, uint64_t last,
+                              uint32_t rarely_above) {
     const fp_chunk *chunk = view->chunk;
     const fp_section *codes = &chunk->sections[FP_SECTION_CODES];
     uint64_t begin = first * chunk->batch_codes, end = last * chunk->batch_codes;
     if (end > chunk->codes) end = chunk->codes;
-    return (fp_code_range){
-        view->block + codes->offset,  codes->size, begin, end - begin, view->bulk,
-        fp_chunk_rarely_above(chunk), view->watch};
+    return (fp_code_range){view->block + codes->offset,
+                           codes->size,
+                           begin,
+                           end - begin,
+                           view->bulk,
+                           rarely_above,
+                           view->watch};
 }
 
 static fastpair_status codes_fault(const fp_chunk_view *view, fastpair_error *error) {
@@ -133,7 +138,7 @@ static fastpair_status decode_batches(const fp_chunk_view *view, uint64_t first,
     const fp_decoder *decoder;
     fastpair_status status = fp_column_dict_decoder(view->dictionary, &decoder, error);
     if (status) return status;
-    fp_code_range range = codes_of(view, first, last);
+    fp_code_range range = codes_of(view, first, last, fp_chunk_rarely_above(view->chunk));
     uint64_t size = fp_decode_codes(decoder, &range, to.out, to.capacity);
     return size == to.size ? FASTPAIR_OK : codes_fault(view, error);
 }
@@ -153,7 +158,7 @@ static fastpair_status decode_small(const fp_chunk_view *view, uint64_t batch, f
     const fp_decoder *decoder;
     fastpair_status status = fp_column_dict_decoder(view->dictionary, &decoder, error);
     if (status) return status;
-    fp_code_range range = codes_of(view, batch, batch + 1);
+    fp_code_range range = codes_of(view, batch, batch + 1, 0);
     return fp_decode_part(decoder, &range, &part, out) == FP_DECODE_BAD ? codes_fault(view, error)
                                                                         : FASTPAIR_OK;
 }
@@ -166,7 +171,8 @@ static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar 
     if (wanted.from < start || wanted.to > end || end > s->end || end - start > FP_LARGEST_BATCH)
         return sidecar_fault(view, error);
     if (size <= FP_MOST_PART && size * SMALL_SLICE <= end - start)
-        return decode_small(view, batch, (fp_code_part){wanted.from - start, wanted.to - start},
+        return decode_small(view, batch,
+                            (fp_code_part){wanted.from - start, wanted.to - start, end - start},
                             wanted.out, error);
     fp_batch_cache_empty(cache);
     fp_chunk_view aside = *view;
@@ -275,8 +281,7 @@ fastpair_status fp_chunk_row(const fp_chunk_view *view, uint64_t row, uint64_t *
     uint64_t length = fp_lengths_row(view->block + lengths->offset, lengths->size,
                                      view->chunk->rows, row, &start);
     int last = row + 1 == view->chunk->rows || (row + 1) % FP_LENGTH_BLOCK == 0;
-    /* A length that is no error is below 2^33 and a start below 2^41: the sum fits. */
-    if (length == UINT64_MAX || start + length > view->chunk->decoded_bytes ||
+    if (length > view->chunk->decoded_bytes || start > view->chunk->decoded_bytes - length ||
         (row == 0 && start != 0) || (last && start + length != block_end(view, block)))
         return lengths_fault(view, block, error);
     *from = start;

@@ -70,6 +70,7 @@ uint64_t fp_decode_codes(const fp_decoder *decoder, const fp_code_range *codes, 
 /* Bytes from .. to of what some codes decode to: at least one and at most FP_MOST_PART. */
 typedef struct fp_code_part {
     uint64_t from, to;
+    uint64_t all; /* what all of the codes decode to, as far as is known; 0: not known */
 } fp_code_part;
 #define FP_MOST_PART 8192u
 

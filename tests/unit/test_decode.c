@@ -241,11 +241,19 @@ static void expect_parts(const subject *s, const fp_code_range *range, const uin
         uint64_t wanted = 1 + check_random(random) % (most < FP_MOST_PART ? most : FP_MOST_PART);
         if (i / s->decoder_count == 3 && most <= FP_MOST_PART) wanted = most; /* to the very end */
         guard out = guard_make(wanted);
-        CHECK_EQ(fp_decode_part(decoder, range, &(fp_code_part){from, from + wanted}, out.data),
-                 wanted);
-        CHECK(!memcmp(out.data, bytes + from, wanted));
+        /* The size of all is not known, or known, or a lie. */
+        uint64_t lie = from + wanted + check_random(random) % 300, result;
+        for (int known = 0; known < 2; known++) {
+            const fp_code_part part = {from, from + wanted, known ? size : 0};
+            memset(out.data, 0, wanted);
+            CHECK_EQ(fp_decode_part(decoder, range, &part, out.data), wanted);
+            CHECK(!memcmp(out.data, bytes + from, wanted));
+        }
+        result =
+            fp_decode_part(decoder, range, &(fp_code_part){from, from + wanted, lie}, out.data);
+        CHECK(result == wanted || (result == FP_DECODE_BAD && lie != size));
         if (most < FP_MOST_PART)
-            CHECK_EQ(fp_decode_part(decoder, range, &(fp_code_part){from, size + 1}, out.data),
+            CHECK_EQ(fp_decode_part(decoder, range, &(fp_code_part){from, size + 1, 0}, out.data),
                      FP_DECODE_BAD);
         CHECK(guard_free(&out));
     }
@@ -259,8 +267,9 @@ static void expect_bad_parts(const subject *s, const fp_code_range *range, uint6
         uint64_t from = check_random(random) % size, most = size - from;
         uint64_t wanted = 1 + check_random(random) % (most < FP_MOST_PART ? most : FP_MOST_PART);
         guard out = guard_make(wanted);
-        uint64_t result = fp_decode_part(s->decoders[i % s->decoder_count], range,
-                                         &(fp_code_part){from, from + wanted}, out.data);
+        uint64_t result =
+            fp_decode_part(s->decoders[i % s->decoder_count], range,
+                           &(fp_code_part){from, from + wanted, i % 3 ? size : 0}, out.data);
         CHECK(result == FP_DECODE_BAD || (result == wanted && !(from <= at && at < from + wanted)));
         CHECK(guard_free(&out));
     }
