@@ -84,14 +84,10 @@ typedef struct fp_alongside {
     void *context;
 } fp_alongside;
 
-/* fastpair_column_decode and fastpair_column_decode_listed, for a destination with offsets. *is_text
- * as above. */
+/* fastpair_column_decode, for a destination with offsets. `alongside` NULL: nothing. */
 fastpair_status fp_column_decode(const fastpair_column *column, uint64_t first, uint64_t count,
                                  fastpair_destination *destination, const fp_alongside *alongside,
                                  fastpair_error *error);
-fastpair_status fp_column_decode_listed(const fastpair_column *column, const uint64_t *rows,
-                                        uint64_t count, fastpair_destination *destination,
-                                        int *is_text, fastpair_error *error);
 
 /* Rows of a column, and where they go. */
 typedef struct fp_range_job {
@@ -132,10 +128,21 @@ typedef struct fp_row_list {
     fp_text_check *text;    /* NULL: bytes need not be UTF-8 */
 } fp_row_list;
 
-/* Decodes listed rows to a destination that was begun (access_listed.c). *bytes gets their size; NULL:
- * not wanted. A NULL destination: only the size is wanted. */
+/* How many bytes listed rows have. */
+typedef struct fp_list_sizes {
+    uint64_t bytes;
+    uint64_t
+        *ends; /* of each piece: where it ends in the destination; NULL if there is one piece */
+} fp_list_sizes;
+
+/* Measures listed rows (access_listed.c). fp_list_sizes_close, not after a failure. */
+fastpair_status fp_measure_list(const fastpair_column *column, const fp_row_list *list,
+                                fp_list_sizes *sizes, fastpair_error *error);
+void fp_list_sizes_close(const fastpair_column *column, fp_list_sizes *sizes);
+
+/* Decodes listed rows that were measured to a destination that was begun. */
 fastpair_status fp_decode_list(const fastpair_column *column, const fp_row_list *list,
-                               fastpair_destination *destination, uint64_t *bytes,
+                               const fp_list_sizes *sizes, fastpair_destination *destination,
                                fastpair_error *error);
 
 /* 1 if whatever a chunk holds is UTF-8. */

@@ -26,8 +26,11 @@ fastpair_status fp_place_find_row(fp_row_place *at, uint64_t row, fastpair_error
 fastpair_status fp_place_move(fp_row_place *at, uint64_t row, uint64_t next, uint64_t *from,
                               uint64_t *to, fastpair_error *error);
 
-/* The chunk bytes of a row. `next` is a row wanted afterwards: the whole block of row starts is read
- * only if both rows share it. */
+/* Rows of a block from which on all its lengths are read at once. */
+#define FP_BLOCK_PAYS 4u
+
+/* The chunk bytes of a row. `next` is the row wanted FP_BLOCK_PAYS rows later, or UINT64_MAX: the whole
+ * block of row starts is read only if both rows share it. */
 static inline fastpair_status fp_place_find_bytes(fp_row_place *at, uint64_t row, uint64_t next,
                                                   uint64_t *from, uint64_t *to,
                                                   fastpair_error *error) {

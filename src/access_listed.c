@@ -120,9 +120,6 @@ static fastpair_status measure_row(fp_row_place *at, uint64_t row, uint64_t *sum
     return __builtin_add_overflow(*sum, length, sum) ? fail_sum(row, error) : FASTPAIR_OK;
 }
 
-/* Rows of a block from which on all its lengths are read at once. */
-#define BLOCK_PAYS 4u
-
 static fastpair_status measure_rows(const fastpair_column *column, const uint64_t *rows,
                                     uint64_t count, uint64_t *bytes, fastpair_error *error) {
     fp_row_place at;
@@ -131,7 +128,7 @@ static fastpair_status measure_rows(const fastpair_column *column, const uint64_
     uint64_t sum = 0;
     for (uint64_t i = 0; i < count && !status; i++) {
         uint64_t from, to, row = rows[i];
-        uint64_t later = i + BLOCK_PAYS < count ? rows[i + BLOCK_PAYS] : UINT64_MAX;
+        uint64_t later = i + FP_BLOCK_PAYS < count ? rows[i + FP_BLOCK_PAYS] : UINT64_MAX;
         if (later - row < FP_LENGTH_BLOCK || (row - at.first_row) / FP_LENGTH_BLOCK == at.block) {
             status = fp_place_find_bytes(&at, row, row, &from, &to, error);
             if (!status && __builtin_add_overflow(sum, to - from, &sum))
@@ -176,66 +173,73 @@ static fastpair_status measure_piece(void *context, uint64_t piece, fastpair_err
                         &job->ends[piece], error);
 }
 
-/* Finds where each piece ends in the destination. */
-static fastpair_status measure_pieces(fp_list_job *job, uint32_t threads, uint64_t pieces,
-                                      uint64_t *bytes, fastpair_error *error) {
-    fastpair_status status = fp_run_tasks(threads, pieces, measure_piece, job, error);
-    uint64_t sum = 0;
+static uint64_t piece_count(const fp_row_list *list) {
+    return list->count / FP_LIST_PIECE + (list->count % FP_LIST_PIECE != 0);
+}
+
+static uint32_t threads_for(const fastpair_column *column, uint64_t count) {
+    return fp_threads_for(column->settings.threads,
+                          count < UINT64_MAX / ROW_WORK ? count * ROW_WORK : UINT64_MAX);
+}
+
+fastpair_status fp_measure_list(const fastpair_column *column, const fp_row_list *list,
+                                fp_list_sizes *sizes, fastpair_error *error) {
+    const uint64_t pieces = piece_count(list);
+    const fastpair_allocator *allocator = &column->settings.allocator;
+    uint64_t sum = 0, only = 0, *ends = &only;
+    *sizes = (fp_list_sizes){0};
+    if (pieces > 1 && !(ends = fp_allocate(allocator, pieces, sizeof *ends)))
+        return fp_fail_memory(error, pieces * sizeof *ends);
+    fp_list_job job = {.column = column, .list = list, .ends = ends};
+    fastpair_status status =
+        fp_run_tasks(threads_for(column, list->count), pieces, measure_piece, &job, error);
     for (uint64_t i = 0; i < pieces && !status; i++) {
-        if (__builtin_add_overflow(sum, job->ends[i], &sum))
+        if (__builtin_add_overflow(sum, ends[i], &sum))
             status = fail_sum(FASTPAIR_NO_POSITION, error);
-        job->ends[i] = sum;
+        ends[i] = sum;
     }
-    if (!status) *bytes = sum;
+    if (ends != &only && status) fp_release(allocator, ends);
+    if (!status) *sizes = (fp_list_sizes){sum, ends == &only ? NULL : ends};
     return status;
+}
+
+void fp_list_sizes_close(const fastpair_column *column, fp_list_sizes *sizes) {
+    fp_release(&column->settings.allocator, sizes->ends);
+    *sizes = (fp_list_sizes){0};
 }
 
 fastpair_status fp_decode_list(const fastpair_column *column, const fp_row_list *list,
-                               fastpair_destination *destination, uint64_t *bytes,
+                               const fp_list_sizes *sizes, fastpair_destination *destination,
                                fastpair_error *error) {
-    const uint64_t count = list->count,
-                   pieces = count / FP_LIST_PIECE + (count % FP_LIST_PIECE != 0);
-    const uint32_t threads = fp_threads_for(
-        column->settings.threads, count < UINT64_MAX / ROW_WORK ? count * ROW_WORK : UINT64_MAX);
-    const fastpair_allocator *allocator = &column->settings.allocator;
-    uint64_t size = 0, only_end;
+    uint64_t only_end = sizes->bytes;
     fp_list_job job = {.column = column,
                        .destination = destination,
                        .list = list,
-                       .ends = &only_end,
+                       .ends = sizes->ends ? sizes->ends : &only_end,
                        .text = list->text};
-    if (pieces > 1 && !(job.ends = fp_allocate(allocator, pieces, sizeof *job.ends)))
-        return fp_fail_memory(error, pieces * sizeof *job.ends);
-    fastpair_status status = measure_pieces(&job, threads, pieces, &size, error);
-    if (!status && destination) status = fp_check_destination(destination, size, error);
-    if (!status && destination)
-        status = fp_run_tasks(threads, pieces, fp_decode_piece, &job, error);
-    if (job.ends != &only_end) fp_release(allocator, job.ends);
+    fastpair_status status = fp_check_destination(destination, sizes->bytes, error);
+    if (!status)
+        status = fp_run_tasks(threads_for(column, list->count), piece_count(list), fp_decode_piece,
+                              &job, error);
     if (status) return status;
-    if (bytes) *bytes = size;
-    if (!destination) return FASTPAIR_OK;
-    fp_put_offset(destination, count, size);
+    fp_put_offset(destination, list->count, sizes->bytes);
     destination->nulls = job.nulls;
     return FASTPAIR_OK;
-}
-
-fastpair_status fp_column_decode_listed(const fastpair_column *column, const uint64_t *rows,
-                                        uint64_t count, fastpair_destination *destination,
-                                        int *is_text, fastpair_error *error) {
-    if (!column || !destination || (!rows && count))
-        return fp_fail(
-            error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
-            "fastpair_column_decode_listed: column, rows and destination must not be NULL");
-    fp_text_check text = {0};
-    fp_row_list list = {.rows = rows, .count = count, .text = is_text ? &text : NULL};
-    fastpair_status status = fp_begin_destination(destination, error);
-    if (!status) status = fp_decode_list(column, &list, destination, NULL, error);
-    if (!status && is_text) *is_text = !text.is_wrong;
-    return status;
 }
 
 fastpair_status fastpair_column_decode_listed(const fastpair_column *column, const uint64_t *rows,
                                               uint64_t count, fastpair_destination *destination,
                                               fastpair_error *error) {
-    return fp_column_decode_listed(column, rows, count, destination, NULL, error);
+    if (!column || !destination || (!rows && count))
+        return fp_fail(
+            error, FASTPAIR_ERROR_INVALID_ARGUMENT, FASTPAIR_NO_POSITION,
+            "fastpair_column_decode_listed: column, rows and destination must not be NULL");
+    fp_row_list list = {.rows = rows, .count = count};
+    fp_list_sizes sizes;
+    fastpair_status status = fp_begin_destination(destination, error);
+    if (!status) status = fp_measure_list(column, &list, &sizes, error);
+    if (status) return status;
+    status = fp_decode_list(column, &list, &sizes, destination, error);
+    fp_list_sizes_close(column, &sizes);
+    return status;
 }

@@ -127,8 +127,8 @@ static fastpair_status decode_rows(piece_state *piece, uint64_t number, fastpair
     if (destination->validity)
         memset(destination->validity + first / 8, 0, (size_t)((count + 7) / 8));
     for (uint64_t i = 0; i < count && !status; i++)
-        status =
-            add_row(piece, first + i, rows[i], i + 1 < count ? rows[i + 1] : UINT64_MAX, error);
+        status = add_row(piece, first + i, rows[i],
+                         i + FP_BLOCK_PAYS < count ? rows[i + FP_BLOCK_PAYS] : UINT64_MAX, error);
     if (!status) status = decode_waiting(piece, error);
     /* So that no byte of a row was never written. */
     if (!status && piece->place != piece->end) status = fail_changed(piece, error);

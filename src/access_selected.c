@@ -44,7 +44,13 @@ static fastpair_status decode_selection(const fastpair_column *column, fp_row_li
     if (!begins) return fp_fail_memory(error, pieces * sizeof *begins);
     find_begins(list->bitmap, bits, begins);
     list->begins = begins;
-    status = fp_decode_list(column, list, destination, bytes, error);
+    fp_list_sizes sizes;
+    status = fp_measure_list(column, list, &sizes, error);
+    if (!status) {
+        if (bytes) *bytes = sizes.bytes;
+        if (destination) status = fp_decode_list(column, list, &sizes, destination, error);
+        fp_list_sizes_close(column, &sizes);
+    }
     fp_release(allocator, begins);
     return status;
 }

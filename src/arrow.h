@@ -46,6 +46,7 @@ fastpair_status fp_arrow_make_schema(const fp_arrow_plan *plan, struct ArrowSche
 typedef struct fp_arrow_rows {
     const uint64_t *listed;
     uint64_t first, count;
+    const struct fp_list_sizes *sizes; /* of listed rows (access.h), once they are measured */
 } fp_arrow_rows;
 
 /* Decodes rows into an array. An open layout is decided by the rows' bytes. */

@@ -81,13 +81,6 @@ static void pad(uint8_t *buffer, uint64_t size) {
 
 /* ---------------------------------------------------------------- decoding */
 
-static fastpair_status measure(const fp_arrow_plan *plan, const fp_arrow_rows *rows,
-                               uint64_t *bytes, fastpair_error *error) {
-    return rows->listed
-               ? fastpair_column_listed_size(plan->column, rows->listed, rows->count, bytes, error)
-               : fastpair_column_rows_size(plan->column, rows->first, rows->count, bytes, error);
-}
-
 /* Finds the decoded row that is not UTF-8. Null rows count: what lies under them is in the array,
  * too. */
 static fastpair_status not_text(const fp_arrow_plan *plan, const fp_arrow_rows *rows,
@@ -106,6 +99,17 @@ static fastpair_status not_text(const fp_arrow_plan *plan, const fp_arrow_rows *
                         : "; export the column as bytes");
 }
 
+static fastpair_status decode_listed(const fp_arrow_plan *plan, const fp_arrow_rows *rows,
+                                     fastpair_destination *to, int *is_text,
+                                     fastpair_error *error) {
+    fp_text_check text = {0};
+    fp_row_list list = {
+        .rows = rows->listed, .count = rows->count, .text = plan->is_text ? &text : NULL};
+    fastpair_status status = fp_decode_list(plan->column, &list, rows->sizes, to, error);
+    *is_text = !text.is_wrong;
+    return status;
+}
+
 static uint64_t follow(void *context, uint64_t ready) {
     fp_arrow_views *views = context;
     fp_arrow_make_views(views, ready);
@@ -117,11 +121,11 @@ static uint64_t follow(void *context, uint64_t ready) {
 static fastpair_status decode(const fp_arrow_plan *plan, const fp_arrow_rows *rows,
                               fastpair_destination *to, fp_arrow_views *views,
                               fastpair_error *error) {
-    int is_text = 1, *wanted = plan->is_text ? &is_text : NULL;
-    fp_alongside alongside = {wanted, views ? follow : NULL, views};
+    int is_text = 1;
+    fp_alongside alongside = {plan->is_text ? &is_text : NULL, views ? follow : NULL, views};
     fastpair_status status =
         rows->listed
-            ? fp_column_decode_listed(plan->column, rows->listed, rows->count, to, wanted, error)
+            ? decode_listed(plan, rows, to, &is_text, error)
             : fp_column_decode(plan->column, rows->first, rows->count, to, &alongside, error);
     if (status || is_text) return status;
     if (views && views->row) /* the offsets once more */
@@ -187,11 +191,9 @@ static fastpair_status fill(const fp_arrow_plan *plan, const fp_arrow_rows *rows
     return FASTPAIR_OK;
 }
 
-static fastpair_status make_strings(fp_arrow_plan *plan, const fp_arrow_rows *rows,
-                                    struct ArrowArray *array, fastpair_error *error) {
-    uint64_t bytes = 0;
-    fastpair_status status = measure(plan, rows, &bytes, error);
-    if (status) return status;
+/* Rows of `bytes` bytes. */
+static fastpair_status make_measured(fp_arrow_plan *plan, const fp_arrow_rows *rows, uint64_t bytes,
+                                     struct ArrowArray *array, fastpair_error *error) {
     if (plan->layout == FASTPAIR_ARROW_OFFSETS)
         plan->layout = bytes > INT32_MAX ? FASTPAIR_ARROW_OFFSETS64 : FASTPAIR_ARROW_OFFSETS32;
     if (plan->layout == FASTPAIR_ARROW_OFFSETS32 && bytes > INT32_MAX)
@@ -200,9 +202,28 @@ static fastpair_status make_strings(fp_arrow_plan *plan, const fp_arrow_rows *ro
                        " bytes, too many for 32-bit offsets; use 64-bit ones or smaller batches",
                        bytes);
     array_parts parts;
-    if ((status = lay_out(plan, rows->count, bytes, &parts, error))) return status;
+    fastpair_status status = lay_out(plan, rows->count, bytes, &parts, error);
+    if (status) return status;
     status = fill(plan, rows, bytes, &parts, array, error);
     if (status) fp_release(&plan->allocator, parts.block->memory);
+    return status;
+}
+
+static fastpair_status make_strings(fp_arrow_plan *plan, const fp_arrow_rows *rows,
+                                    struct ArrowArray *array, fastpair_error *error) {
+    fastpair_status status;
+    if (!rows->listed) {
+        uint64_t bytes = 0;
+        status = fastpair_column_rows_size(plan->column, rows->first, rows->count, &bytes, error);
+        return status ? status : make_measured(plan, rows, bytes, array, error);
+    }
+    fp_row_list list = {.rows = rows->listed, .count = rows->count};
+    fp_list_sizes sizes;
+    if ((status = fp_measure_list(plan->column, &list, &sizes, error))) return status;
+    fp_arrow_rows measured = *rows;
+    measured.sizes = &sizes;
+    status = make_measured(plan, &measured, sizes.bytes, array, error);
+    fp_list_sizes_close(plan->column, &sizes);
     return status;
 }
 
@@ -253,7 +274,7 @@ fastpair_status fastpair_column_export_array(const fastpair_column *column, uint
                                              uint64_t count, const fastpair_arrow_options *options,
                                              struct ArrowSchema *schema, struct ArrowArray *array,
                                              fastpair_error *error) {
-    fp_arrow_rows rows = {NULL, first, count};
+    fp_arrow_rows rows = {.first = first, .count = count};
     return export_rows(column, &rows, options, schema, array, error);
 }
 
@@ -263,6 +284,6 @@ fastpair_status fastpair_column_export_listed(const fastpair_column *column, con
                                               fastpair_error *error) {
     static const uint64_t none;
     if (!rows && count) column = NULL; /* refused like it */
-    fp_arrow_rows wanted = {rows ? rows : &none, 0, count};
+    fp_arrow_rows wanted = {.listed = rows ? rows : &none, .count = count};
     return export_rows(column, &wanted, options, schema, array, error);
 }

@@ -45,7 +45,7 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *array) {
     if (state->failed) return state->failed;
     if (state->next == state->end) return 0; /* no release function: the end */
     uint64_t next = fp_arrow_batch_end(&state->plan, state->next, state->end);
-    fp_arrow_rows rows = {NULL, state->next, next - state->next};
+    fp_arrow_rows rows = {.first = state->next, .count = next - state->next};
     if (fp_arrow_make_array(&state->plan, &rows, array, &state->failure)) {
         state->failed = code_of(&state->failure, &state->plan);
         return state->failed;

@@ -79,7 +79,9 @@ void fp_lengths_write(const uint64_t *offsets, uint64_t rows, uint8_t *section) 
 /* A block as its directory entry describes it, found to lie inside the section. */
 typedef struct block_view {
     uint64_t start, minimum;
+    uint64_t next; /* where the next block begins, if there is one */
     uint32_t rows, width, bytes;
+    int has_next;
     const uint8_t *packed;
     uint64_t after; /* bytes of the section after the block's packed ones */
 } block_view;
@@ -93,6 +95,8 @@ static int find_block(const uint8_t *section, uint64_t size, uint64_t rows, uint
     view->start = fp_load32(entry);
     view->minimum = fp_load32(entry + 8);
     view->rows = rows_in_block(rows, block);
+    view->has_next = (block + 1) * FP_LENGTH_ENTRY < directory;
+    view->next = view->has_next ? fp_load32(entry + FP_LENGTH_ENTRY) : 0;
     view->width = entry[12];
     if (view->width > 32) return 0;
     view->bytes = packed_bytes(view->rows, view->width);
@@ -102,13 +106,15 @@ static int find_block(const uint8_t *section, uint64_t size, uint64_t rows, uint
     return 1;
 }
 
-/* Loads below have 8 bytes and end at most 7 bytes past the packed ones. Where the section ends
- * earlier, they read a copy with room after it. */
-#define COPY_BYTES (FP_LENGTH_BLOCK * 4 + 8)
+/* Loads below have 8 bytes and end at most 15 bytes past the packed ones: the second half of eight numbers
+ * of 14 bits begins 7 bytes after the first. Where the section ends earlier, they read a copy with room
+ * after it. */
+#define LOAD_ROOM  16u
+#define COPY_BYTES (FP_LENGTH_BLOCK * 4 + LOAD_ROOM)
 static const uint8_t *with_room(const block_view *view, uint8_t *copy) {
-    if (view->after >= 8) return view->packed;
+    if (view->after >= LOAD_ROOM) return view->packed;
     memcpy(copy, view->packed, view->bytes);
-    memset(copy + view->bytes, 0, 8);
+    memset(copy + view->bytes, 0, LOAD_ROOM);
     return copy;
 }
 
@@ -156,15 +162,22 @@ static uint64_t sum_of_eights(const uint8_t *packed, uint32_t width, uint32_t ei
     return sum;
 }
 
-/* The sum of the first `count` numbers, in the same way. */
+/* The sum of the first `count` numbers of eight: of 0 to 7. */
+static uint64_t sum_of_few(const uint8_t *packed, uint32_t width, uint32_t count) {
+    const uint64_t number = (1ull << width) - 1, pair = number | number << 2 * width;
+    const uint32_t in_low = count < 4 ? count : 4, in_high = count - in_low;
+    uint64_t low = fp_load64(packed) & ((1ull << in_low * width) - 1),
+             high =
+                 fp_load64(packed + width / 2) >> (width & 1) * 4 & ((1ull << in_high * width) - 1);
+    uint64_t sums = (low & pair) + (low >> width & pair) + (high & pair) + (high >> width & pair);
+    return (sums & ((1ull << 2 * width) - 1)) + (sums >> 2 * width);
+}
+
+/* The sum of the first `count` numbers. */
 static uint64_t sum_of(const uint8_t *packed, uint32_t width, uint32_t count) {
     const uint64_t mask = (1ull << width) - 1;
     uint64_t even = 0, odd = 0;
     uint32_t i = 0;
-    if (width >= 5 && width <= 14) {
-        even = sum_of_eights(packed, width, count / 8);
-        i = count & ~7u;
-    }
     for (const uint8_t *from = packed; width < 5 && i + 8 <= count; i += 8, from += width) {
         uint64_t low = fp_load64(from), high = fp_load64(from + width / 2) >> (width & 1) * 4;
         for (int step = 0; step < 4; step++, low >>= width, high >>= width) {
@@ -174,6 +187,20 @@ static uint64_t sum_of(const uint8_t *packed, uint32_t width, uint32_t count) {
     }
     for (; i < count; i++) even += one_number(packed, width, i);
     return even + odd;
+}
+
+/* Where row i of a block begins. In the second half of a block that is not the last, lengths are added up
+ * from where the next block begins; there the start wraps below 0 if the section is hostile. */
+static uint64_t row_start(const block_view *view, const uint8_t *packed, uint32_t i) {
+    const uint32_t width = view->width, eight = i / 8;
+    const uint64_t from_start = view->start + i * view->minimum;
+    if (width < 5 || width > 14) return from_start + sum_of(packed, width, i);
+    const uint8_t *there = packed + eight * width;
+    const uint64_t few = sum_of_few(there, width, i % 8);
+    if (i < FP_LENGTH_BLOCK / 2 || !view->has_next)
+        return from_start + sum_of_eights(packed, width, eight) + few;
+    return view->next - (FP_LENGTH_BLOCK - i) * view->minimum -
+           (sum_of_eights(there, width, FP_LENGTH_BLOCK / 8 - eight) - few);
 }
 
 uint32_t fp_lengths_block(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t block,
@@ -195,11 +222,11 @@ uint64_t fp_lengths_row(const uint8_t *section, uint64_t size, uint64_t rows, ui
     uint8_t copy[COPY_BYTES];
     uint32_t i = (uint32_t)(row % FP_LENGTH_BLOCK);
     if (!find_block(section, size, rows, row / FP_LENGTH_BLOCK, &view)) return UINT64_MAX;
-    if (start) *start = view.start + i * view.minimum;
+    if (start && !view.width) *start = view.start + i * view.minimum;
     if (!view.width) return view.minimum;
     if (start) {
         const uint8_t *packed = with_room(&view, copy);
-        *start += sum_of(packed, view.width, i);
+        *start = row_start(&view, packed, i);
         return view.minimum + one_number(packed, view.width, i);
     }
     /* One number: copy the bytes that hold it, at most 5, instead of the block. */

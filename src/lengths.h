@@ -20,7 +20,8 @@ uint32_t fp_lengths_block(const uint8_t *section, uint64_t size, uint64_t rows, 
 
 /* The length of one row (below `rows`), or UINT64_MAX where fp_lengths_block fails. *start gets
  * where the row begins; NULL: not wanted. Cheaper than decoding the block: without `start` only the
- * row is read. */
+ * row is read. Where blocks of a hostile file do not begin where those before them end, the start may be
+ * counted from either, and below 0 wraps. */
 uint64_t fp_lengths_row(const uint8_t *section, uint64_t size, uint64_t rows, uint64_t row,
                         uint64_t *start);
 
