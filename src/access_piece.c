@@ -10,7 +10,7 @@
 
 /* Codes between two rows that are decoded in vain rather than jumped over: a new beginning takes as long
  * as this many codes. */
-#define WIDEST_GAP 256u
+#define WIDEST_GAP 64u
 
 /* Rows with gaps between them wait until they span this many bytes, which stay in the first-level
  * cache. */
@@ -93,6 +93,7 @@ static fastpair_status await(piece_state *piece, uint64_t from, uint64_t to,
     waiting->runs = 1;
     waiting->run[0].from = from;
     waiting->run[0].to = to;
+    fp_chunk_expect_bytes(&waiting->view, from, &piece->cache);
     if (piece->job->text) piece->is_ascii &= fp_chunk_is_ascii(&piece->at->view);
     return FASTPAIR_OK;
 }

@@ -35,36 +35,46 @@ fastpair_status fp_chunk_verify_checksums(const fp_chunk_view *view, fastpair_er
 
 /* ---------------------------------------------------------------- bytes */
 
-typedef struct sidecar {
-    const uint8_t *section;
-    uint64_t batches;
-    uint32_t group;
-    uint64_t end; /* decoded_bytes */
-} sidecar;
+typedef fp_batch_starts sidecar;
 
 static sidecar sidecar_of(const fp_chunk_view *view) {
-    return (sidecar){fp_chunk_section(view->chunk, view->block, FP_SECTION_SIDECAR),
-                     fp_sidecar_batches(view->chunk->codes, view->chunk->batch_codes),
-                     view->chunk->group_batches, view->chunk->decoded_bytes};
+    const fp_chunk *chunk = view->chunk;
+    const uint64_t batches = fp_sidecar_batches(chunk->codes, chunk->batch_codes);
+    const uint8_t *section = fp_chunk_section(chunk, view->block, FP_SECTION_SIDECAR);
+    return (sidecar){
+        view->block, view->number,         fp_sidecar_open(section, batches, chunk->group_batches),
+        batches,     chunk->decoded_bytes, (double)batches / (double)chunk->decoded_bytes};
 }
 
-/* Of a search for a batch, from where it is guessed to be. */
-#define FIRST_STEP 4u
+/* The same, kept from call to call. */
+static const sidecar *kept_sidecar(const fp_chunk_view *view, fp_batch_cache *cache) {
+    sidecar *kept = &cache->starts;
+    if (kept->block != view->block || kept->number != view->number) *kept = sidecar_of(view);
+    return kept;
+}
 
 static uint64_t batch_start(const sidecar *s, uint64_t batch) {
-    return batch == s->batches ? s->end
-                               : fp_sidecar_position(s->section, s->batches, s->group, batch);
+    return batch == s->batches ? s->end : fp_sidecar_read(&s->reader, batch);
+}
+
+/* The batch where a byte would be if all batches from `guess` on had one size; it is `bytes` after
+ * guess. */
+static uint64_t guess_batch(const sidecar *s, uint64_t guess, int64_t bytes) {
+    const double at = (double)guess + (double)bytes * s->per_byte, last = (double)(s->batches - 1);
+    return at <= 0 ? 0 : (uint64_t)(at < last ? at : last);
 }
 
 /* The last batch that begins at or before `position`, or batch 0. Whatever the section holds, the
  * result k has start(k) <= position unless k is 0, and start(k + 1) > position unless k is the last
- * batch: the search has looked at both. It begins where the batch would be if all had one size, and
- * goes in steps that double: most batches are found a few entries away. */
+ * batch: the search has looked at both. It begins where the batch would be if all had one size, seen
+ * from the first one and then from there, and goes in steps that double: most batches are found
+ * at once, or next to there. */
 static uint64_t find_batch(const sidecar *s, uint64_t position) {
-    uint64_t low = 0, high = s->batches, step = FIRST_STEP;
-    uint64_t guess = position < s->end
-                         ? (uint64_t)((double)position / (double)s->end * (double)s->batches)
-                         : high;
+    uint64_t low = 0, high = s->batches, step = 1, guess = high;
+    if (position < s->end) {
+        guess = guess_batch(s, 0, (int64_t)position);
+        guess = guess_batch(s, guess, (int64_t)(position - batch_start(s, guess)));
+    }
     if (guess < high && batch_start(s, guess) <= position) {
         for (low = guess; high - low > step && batch_start(s, low + step) <= position; step *= 2)
             low += step;
@@ -149,9 +159,6 @@ typedef struct slice {
     uint8_t *out;
 } slice;
 
-/* A slice of at most one in so many of a batch's bytes is decoded without the others. */
-#define SMALL_SLICE 2u
-
 /* Decodes a small part of a batch. */
 static fastpair_status decode_small(const fp_chunk_view *view, uint64_t batch, fp_code_part part,
                                     uint8_t *out, fastpair_error *error) {
@@ -163,18 +170,18 @@ static fastpair_status decode_small(const fp_chunk_view *view, uint64_t batch, f
                                                                         : FASTPAIR_OK;
 }
 
-/* Copies a slice that lies in a batch, and decodes the batch into the cache unless the slice is small. */
+/* Copies a slice that lies in a batch, and decodes the batch into the cache if the slice is long. */
 static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar *s, uint64_t batch,
                                        slice wanted, fp_batch_cache *cache, fastpair_error *error) {
     uint64_t start = batch_start(s, batch), end = batch_start(s, batch + 1);
     uint64_t size = wanted.to - wanted.from;
     if (wanted.from < start || wanted.to > end || end > s->end || end - start > FP_LARGEST_BATCH)
         return sidecar_fault(view, error);
-    if (size <= FP_MOST_PART && size * SMALL_SLICE <= end - start)
+    if (size <= FP_MOST_PART)
         return decode_small(view, batch,
                             (fp_code_part){wanted.from - start, wanted.to - start, end - start},
                             wanted.out, error);
-    fp_batch_cache_empty(cache);
+    cache->number = UINT64_MAX;
     fp_chunk_view aside = *view;
     aside.watch = NULL; /* these bytes are not in their place */
     place whole = {cache->bytes, end - start, end - start};
@@ -185,6 +192,28 @@ static fastpair_status copy_from_batch(const fp_chunk_view *view, const sidecar 
     cache->end = end;
     memcpy(wanted.out, cache->bytes + (wanted.from - start), (size_t)size);
     return FASTPAIR_OK;
+}
+
+/* Packed codes that are fetched, in bytes: those that a row of the middle of a batch is found by. */
+#define FETCHED 256u
+#define LINE    64u
+
+void fp_chunk_expect_bytes(const fp_chunk_view *view, uint64_t from, fp_batch_cache *cache) {
+    const fp_chunk *chunk = view->chunk;
+    if (!chunk->coded || from >= chunk->decoded_bytes) return;
+    const sidecar *s = kept_sidecar(view, cache);
+    const uint64_t batch = find_batch(s, from), start = batch_start(s, batch),
+                   size = batch_start(s, batch + 1) - start;
+    const fp_section *codes = &chunk->sections[FP_SECTION_CODES];
+    const uint64_t bytes = (uint64_t)chunk->batch_codes * view->dictionary->dict.code_bits / 8;
+    uint64_t at = batch * bytes, end = at + bytes < codes->size ? at + bytes : codes->size;
+    /* fp_decode_part begins at the nearer end. */
+    if (end - at > FETCHED && from - start > size / 2) at = end - FETCHED;
+    if (end - at > FETCHED) end = at + FETCHED;
+    for (; at < end; at += LINE) __builtin_prefetch(view->block + codes->offset + at);
+    cache->expected_number = view->number;
+    cache->expected_from = from;
+    cache->expected_batch = batch;
 }
 
 fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, uint64_t to,
@@ -202,23 +231,25 @@ fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, 
         from = end;
         if (from == to) return FASTPAIR_OK;
     }
-    sidecar s = sidecar_of(view);
-    uint64_t first = find_batch(&s, from), start = batch_start(&s, first);
+    const sidecar *s = kept_sidecar(view, cache);
+    const int is_expected = cache->expected_number == view->number && cache->expected_from == from;
+    uint64_t first = is_expected ? cache->expected_batch : find_batch(s, from),
+             start = batch_start(s, first);
     if (start > from) return sidecar_fault(view, error);
     if (start < from) { /* the first batch is cut */
-        uint64_t end = batch_start(&s, first + 1);
+        uint64_t end = batch_start(s, first + 1);
         if (end > to) end = to;
         if (end <= from) return sidecar_fault(view, error);
         fastpair_status status =
-            copy_from_batch(view, &s, first, (slice){from, end, out}, cache, error);
+            copy_from_batch(view, s, first, (slice){from, end, out}, cache, error);
         if (status || end == to) return status;
         out += end - from;
         from = end;
         first++;
     }
     /* `from` is where batch `first` begins. */
-    uint64_t last = to == s.end ? s.batches : find_batch(&s, to),
-             last_start = batch_start(&s, last);
+    uint64_t last = to == s->end ? s->batches : find_batch(s, to),
+             last_start = batch_start(s, last);
     if (last < first || last_start < from || last_start > to) return sidecar_fault(view, error);
     if (last > first) {
         place whole = {out, last_start - from, to - from + view->spare};
@@ -229,7 +260,7 @@ fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, 
         return sidecar_fault(view, error);
     }
     if (last_start == to) return FASTPAIR_OK;
-    return copy_from_batch(view, &s, last, (slice){last_start, to, out}, cache, error);
+    return copy_from_batch(view, s, last, (slice){last_start, to, out}, cache, error);
 }
 
 fastpair_status fp_chunk_next_batch(const fp_chunk_view *view, uint64_t position, uint64_t *start,

@@ -9,6 +9,7 @@
 
 #include "chunk.h"
 #include "column_dict.h"
+#include "sidecar.h"
 
 /* A chunk ready to be read. */
 typedef struct fp_chunk_view {
@@ -22,18 +23,33 @@ typedef struct fp_chunk_view {
     uint64_t spare; /* bytes after its output that it may overwrite: the end of an output is slow */
 } fp_chunk_view;
 
+/* Where the batches of a chunk begin, as its sidecar says. */
+typedef struct fp_batch_starts {
+    const uint8_t *block; /* of the chunk; NULL: of none */
+    uint64_t number;      /* of the chunk */
+    fp_sidecar_reader reader;
+    uint64_t batches;
+    uint64_t end; /* decoded_bytes */
+    double per_byte;
+} fp_batch_starts;
+
 /* One decoded batch, kept by callers that decode pieces, since neighbouring pieces mostly share a
  * batch. It serves one column, as long as its blocks stay where they are. */
 typedef struct fp_batch_cache {
     uint64_t number; /* of the chunk; UINT64_MAX: empty */
     uint64_t start;  /* bytes[0 .. end - start) are chunk bytes start .. end */
     uint64_t end;
+    /* Of the last byte that was expected: its chunk, UINT64_MAX for none, and its batch. */
+    uint64_t expected_number, expected_from, expected_batch;
+    fp_batch_starts starts;
     uint8_t bytes[FP_LARGEST_BATCH];
 } fp_batch_cache;
 
 static inline void fp_batch_cache_empty(fp_batch_cache *cache) {
     cache->number = UINT64_MAX; /* 16 KiB of bytes need not be cleared for one short row */
     cache->start = cache->end = 0;
+    cache->expected_number = UINT64_MAX;
+    cache->starts.block = NULL;
 }
 
 /* CORRUPT, with chunk number and file offset in the message. `section` is an FP_SECTION_ constant,
@@ -48,6 +64,10 @@ fastpair_status fp_chunk_verify_checksums(const fp_chunk_view *view, fastpair_er
  * wanted in part go through the cache. */
 fastpair_status fp_chunk_decode_bytes(const fp_chunk_view *view, uint64_t from, uint64_t to,
                                       uint8_t *out, fp_batch_cache *cache, fastpair_error *error);
+
+/* Says that chunk bytes from `from` on are decoded next but one: finds their batch, and has their codes
+ * fetched meanwhile. */
+void fp_chunk_expect_bytes(const fp_chunk_view *view, uint64_t from, fp_batch_cache *cache);
 
 /* The least of 16, 32 and 64 bytes that longer tokens are rare, as fp_code_range wants to know. */
 uint32_t fp_chunk_rarely_above(const fp_chunk *chunk);

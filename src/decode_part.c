@@ -2,8 +2,8 @@
  * wanted. Out: these bytes.
  *
  * The trick: a row is a tenth of a batch, and most of the work of decoding is copying tokens. So
- * codes before the row are only looked up for their lengths, eight per step, and those after it are not
- * looked at. Whole steps are copied aside, for finding a row's first code among eight takes longer than
+ * codes between the row and the nearer end of the batch are only looked up for their lengths, eight per step,
+ * and others are not looked at. Whole steps are copied aside, for finding a row's first code among eight takes longer than
  * copying them. Refuses codes that the dictionary does not have, where it copies them, and batches that
  * end too early. */
 #include "decode_private.h"
