@@ -39,21 +39,47 @@ void fp_decoder_choose_long_loops(fp_decoder *decoder, fastpair_cpu_level level)
 
 #define CACHE_LINE 64u
 
+/* Fills in `count` cells with tokens that lie back to back. Calls have constant sizes of cells. Tokens are
+ * read with what follows them, as long as that is before `end`, for copies of as many bytes as a token has
+ * take longer. */
+static inline __attribute__((always_inline)) void fill_run(const uint8_t *token, const uint8_t *end,
+                                                           const fp_run *run, uint32_t cell_bytes,
+                                                           uint8_t *cells) {
+    uint8_t mask[FP_SHORT_TOKEN] = {0}, bytes[FP_SHORT_TOKEN];
+    memset(mask, 0xff, run->length);
+    for (uint32_t i = 0; i < run->count; i++, token += run->length, cells += cell_bytes) {
+        if ((uint64_t)(end - token) < cell_bytes) {
+            memset(cells, 0, cell_bytes);
+            memcpy(cells, token, run->length);
+            continue;
+        }
+        memcpy(bytes, token, cell_bytes);
+        for (uint32_t k = 0; k < cell_bytes; k++) bytes[k] &= mask[k];
+        memcpy(cells, bytes, cell_bytes);
+    }
+}
+
 static void fill_cells(const fp_dict *dict, uint32_t cell_bytes, uint8_t *cells) {
-    memset(cells, 0, (size_t)cell_bytes << dict->code_bits);
-    const uint8_t *token = dict->bytes;
+    const uint8_t *token = dict->bytes, *end = dict->bytes + dict->bytes_size;
     for (uint32_t r = 0; r < dict->run_count; r++) {
         const fp_run *run = &dict->runs[r];
-        uint8_t *cell = cells + (uint64_t)run->first_code * cell_bytes;
-        for (uint32_t i = 0; i < run->count; i++, token += run->length, cell += cell_bytes)
-            memcpy(cell, token, run->length);
+        const uint64_t first = run->first_code, filled = first + run->count;
+        const uint64_t after =
+            r + 1 < dict->run_count ? run[1].first_code : 1ull << dict->code_bits;
+        if (cell_bytes == 8)
+            fill_run(token, end, run, 8, cells + first * 8);
+        else
+            fill_run(token, end, run, FP_SHORT_TOKEN, cells + first * FP_SHORT_TOKEN);
+        memset(cells + filled * cell_bytes, 0, (size_t)((after - filled) * cell_bytes));
+        token += (uint64_t)run->count * run->length;
     }
 }
 
 /* Whether all tokens of a class, the codes with the same bits above `shift`, have one length. */
 static int constant_in_classes(const uint8_t *lengths, uint32_t patterns, uint32_t shift) {
-    for (uint32_t code = 1; code < patterns; code++)
-        if (code % (1u << shift) && lengths[code] != lengths[code - 1]) return 0;
+    const uint32_t codes = patterns < 1u << shift ? patterns : 1u << shift;
+    for (uint32_t first = 0; first < patterns; first += codes)
+        if (memcmp(lengths + first, lengths + first + 1, codes - 1) != 0) return 0;
     return 1;
 }
 
@@ -114,14 +140,23 @@ static void take_steps(fp_decoder *decoder, const fp_dict *dict, uint32_t bad_le
 /* Marks the cells of tokens that are not UTF-8 by themselves, for loops that look for marks. 0 if there are
  * no such loops: such a token fills its cell, or loops take pairs. After the lengths are the numbers of
  * steps, if there are any. */
-static int mark_cells(const fp_decoder *decoder, const uint8_t *lengths, uint8_t *cells) {
+static int mark_cells(const fp_decoder *decoder, const fp_dict *dict, const uint8_t *lengths,
+                      uint8_t *cells) {
     const uint32_t bits = decoder->code_bits, cell_bytes = decoder->cell_bytes;
     const uint8_t *numbers = lengths + (1u << bits);
     if (!decoder->steps || cell_bytes < 16 || bits <= FP_MOST_PAIRED_BITS) return 0;
-    for (uint32_t code = 0; code < decoder->code_slots; code++)
-        if (numbers[code] >= FP_STEPS_WHOLE && lengths[code] == cell_bytes) return 0;
-    for (uint32_t code = 0; code < decoder->code_slots; code++)
-        if (numbers[code] >= FP_STEPS_WHOLE) cells[(uint64_t)(code + 1) * cell_bytes - 1] = FP_MARK;
+    for (uint32_t r = 0; r < dict->run_count; r++) {
+        const fp_run *run = &dict->runs[r];
+        for (uint32_t i = 0; i < run->count && run->length == cell_bytes; i++)
+            if (numbers[run->first_code + i] >= FP_STEPS_WHOLE) return 0;
+    }
+    for (uint32_t r = 0; r < dict->run_count; r++) {
+        const fp_run *run = &dict->runs[r];
+        uint8_t *last = cells + (run->first_code + 1ull) * cell_bytes - 1;
+        /* Others have zeros there, and no branch has to be guessed. */
+        for (uint32_t i = 0; i < run->count && run->length < cell_bytes; i++, last += cell_bytes)
+            *last = numbers[run->first_code + i] >= FP_STEPS_WHOLE ? FP_MARK : 0;
+    }
     return 1;
 }
 
@@ -170,7 +205,7 @@ static fastpair_status open_short(const fp_dict *dict, fastpair_cpu_level level,
                          .code_slots = dict->code_slots,
                          .cell_bytes = cell_bytes};
     take_steps(made, dict, FP_BAD_LENGTH(cell_bytes), steps, lengths + (1u << bits));
-    choose_short_loops(made, level, lengths, squeeze, mark_cells(made, lengths, cells));
+    choose_short_loops(made, level, lengths, squeeze, mark_cells(made, dict, lengths, cells));
     if (pairs_of(bits)) fill_pairs(made, lengths, lengths + lengths_size);
     arrange_lengths(made, lengths);
     *decoder = made;
