@@ -48,6 +48,11 @@
 #define FP_MANY_COLD_PERCENT   22u
 #define FP_BANKS               32u
 
+/* What CPUs have a say in: their fastest loop takes tokens of more than 16 bytes as bricks of 16
+ * (docs/lab/cpu-decoder.md), and numbers these with 16 bits. So many are left for all tokens but single
+ * bytes. */
+#define FP_BRICKS_FREE (65534u - 256u)
+
 /* ---------------------------------------------------------------- room for tokens */
 
 /* What a trainer fills. */
@@ -81,6 +86,7 @@ static inline uint32_t fp_class_shift(uint32_t code_bits, uint32_t max_token) {
 typedef struct fp_room {
     uint32_t shift;
     uint32_t classes_free;
+    uint32_t bricks_free;
     uint32_t of_length[FP_MAX_TOKEN + 1]; /* tokens of each length so far */
 } fp_room;
 
@@ -91,15 +97,22 @@ static inline fp_room fp_room_for(const fp_code_space *space) {
     room.classes_free = (1u << (space->code_bits - room.shift)) - (256u >> room.shift) -
                         (space->hot ? space->max_token : 0);
     room.of_length[1] = 256;
+    room.bricks_free = space->max_token > FP_SHORT_TOKEN ? FP_BRICKS_FREE : UINT32_MAX;
     return room;
 }
 
+static inline uint32_t fp_bricks_of(uint32_t length) {
+    return (length + FP_SHORT_TOKEN - 1) / FP_SHORT_TOKEN;
+}
+
 static inline int fp_room_has(const fp_room *room, uint32_t length) {
+    if (room->bricks_free < fp_bricks_of(length)) return 0;
     return room->classes_free > 0 || (room->of_length[length] & ((1u << room->shift) - 1)) != 0;
 }
 
 static inline void fp_room_take(fp_room *room, uint32_t length) {
     if ((room->of_length[length]++ & ((1u << room->shift) - 1)) == 0) room->classes_free--;
+    room->bricks_free -= fp_bricks_of(length);
 }
 
 /* No token of any length 2..max_token fits any more. */

@@ -34,6 +34,10 @@ static void check_tokens(const fp_tokens *tokens, uint32_t code_bits, uint32_t m
         sorted[id][FP_MAX_TOKEN] = (uint8_t)length;
     }
     CHECK_EQ(wrong, 0);
+    uint32_t bricks = 0; /* what one loop numbers with 16 bits */
+    for (uint32_t length = 1; length <= FP_MAX_TOKEN; length++)
+        bricks += in_class[length] * ((length + 15) / 16);
+    CHECK(bricks <= 65534 || max_token <= 16);
     qsort(sorted, tokens->count, sizeof *sorted, compare_tokens);
     for (uint32_t i = 1; i < tokens->count; i++) wrong += !compare_tokens(sorted[i - 1], sorted[i]);
     CHECK_EQ(wrong, 0);
@@ -331,6 +335,16 @@ static void test_allocation(uint32_t longest) {
     drop(&sample);
 }
 
+/* Room for as many tokens as there are codes, and for no more bricks than are numbered. */
+static void test_bricks(void) {
+    for (uint32_t length = 2; length <= FP_MAX_TOKEN; length++) {
+        fp_room room = fp_room_for(&(fp_code_space){16, 64, 0, 3, 1});
+        uint32_t tokens = 256, each = (length + 15) / 16, most = 256 + (65534 - 256) / each;
+        for (; fp_room_has(&room, length); tokens++) fp_room_take(&room, length);
+        CHECK_EQ(tokens, most);
+    }
+}
+
 int main(void) {
     const char *text = getenv("FASTPAIR_TEST_SEED");
     uint64_t seed = text ? strtoull(text, NULL, 0) : 20;
@@ -343,5 +357,6 @@ int main(void) {
     test_levels(seed);
     test_allocation(16);
     test_allocation(64);
+    test_bricks();
     return check_done();
 }
