@@ -48,6 +48,7 @@ typedef struct fp_text_walk {
     uint32_t wait;            /* so many times more bytes are judged, whatever the decoder knows */
     uint32_t patience;        /* how long it last waited; 0 once the decoder knew something */
     int is_whole;
+    int has_ends; /* codes have the ends of rows among them: where bytes are known to be UTF-8, rows are */
     int is_wrong;
     fp_decode_watch watch; /* whoever decodes calls it */
 } fp_text_walk;
@@ -114,6 +115,11 @@ fastpair_status fp_decode_offsets(const fp_range_job *job, const fp_chunk_view *
 /* Decodes a range of a column that may have cold chunks (access_cold.c), chunk by chunk. `threads`
  * work on it. */
 fastpair_status fp_decode_cold_range(fp_range_job *job, uint32_t threads, fastpair_error *error);
+
+/* Decodes all rows of a coded and cold chunk, whose first is `index` in the destination, and looks whether
+ * they are UTF-8 (access_words.c). */
+fastpair_status fp_decode_words(fp_range_job *job, const fp_chunk_view *cold, uint64_t index,
+                                fastpair_error *error);
 
 /* Rows that are listed are decoded in pieces of so many. */
 #define FP_LIST_PIECE 4096u

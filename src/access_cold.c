@@ -6,7 +6,6 @@
  * and frames that hold anything else than the headers say. */
 #include "access.h"
 
-#include "pack.h"
 #include "threads.h"
 
 typedef struct cold_job {
@@ -59,89 +58,7 @@ static fastpair_status decode_slice(fp_range_job *job, const fp_chunk_view *view
     return FASTPAIR_OK;
 }
 
-/* ---------------------------------------------------------------- all rows of a cold chunk */
-
-/* Rows whose offsets are computed together. */
-#define PIECE_ROWS 512u
-
-/* Nulls of all rows, from the words. */
-static fastpair_status put_word_validity(const fp_range_job *job, const fp_chunk_view *cold,
-                                         const uint16_t *words, const slice *wanted,
-                                         fastpair_error *error) {
-    const fp_chunk *chunk = cold->chunk;
-    uint8_t *bitmap = job->destination->validity;
-    const fastpair_allocator *allocator = &job->column->settings.allocator;
-    if (!bitmap && !chunk->has_validity) return FASTPAIR_OK;
-    uint64_t bytes = (chunk->rows + 7) / 8, skip = wanted->index % 8;
-    uint8_t *bits = fp_allocate_zero(allocator, bytes + 1, 1);
-    if (!bits) return fp_fail_memory(error, bytes + 1);
-    fastpair_status status = FASTPAIR_OK;
-    if (!fp_cold_validity(chunk, words, cold->dictionary->dict.code_slots, bits, skip))
-        status = fp_chunk_fault(cold, FP_SECTION_CODES, 0,
-                                "the frame holds other nulls than the header says", error);
-    uint64_t end = (skip + chunk->rows + 7) / 8;
-    for (uint64_t i = 0; i < end && bitmap && !status; i++) {
-        uint8_t *to = &bitmap[wanted->index / 8 + i];
-        if (i == 0 || i + 1 == end) /* shared with the tasks for the chunks before and after */
-            __atomic_fetch_or(to, bits[i], __ATOMIC_RELAXED);
-        else
-            *to = bits[i];
-    }
-    fp_release(allocator, bits);
-    return status;
-}
-
-/* Offsets of all rows, from the words. */
-static void put_word_offsets(const fp_range_job *job, const fp_chunk_view *cold,
-                             const uint8_t *lengths, const uint16_t *words, uint64_t index) {
-    const uint32_t slots = cold->dictionary->dict.code_slots;
-    const uint64_t base = job->begin - job->column->starts.byte[cold->number];
-    for (uint64_t done = 0, position = 0; done < cold->chunk->rows;) {
-        uint64_t starts[PIECE_ROWS + 1], left = cold->chunk->rows - done;
-        uint32_t rows = left < PIECE_ROWS ? (uint32_t)left : PIECE_ROWS;
-        starts[0] = position;
-        /* No branch depends on whether a row ends here: rows are too short to guess that. */
-        for (uint32_t row = 0; row < rows;) {
-            uint16_t word = *words++;
-            position += lengths[word];
-            row += word >= slots;
-            starts[row + (word < slots)] = position;
-        }
-        fp_put_offsets(job->destination, index + done, starts, rows, base);
-        done += rows;
-    }
-}
-
-/* Decodes a chunk without making it warm: words are codes, and ends of rows tokens of no bytes. */
-static fastpair_status decode_words(fp_range_job *job, const fp_chunk_view *cold, uint16_t *words,
-                                    uint64_t words_bytes, const slice *wanted,
-                                    fastpair_error *error) {
-    const fastpair_destination *destination = job->destination;
-    const fp_chunk *chunk = cold->chunk;
-    const fp_decoder *decoder;
-    const uint8_t *lengths;
-    fp_frame_reader reader = fp_column_take_reader(job->column);
-    fastpair_status status =
-        fp_cold_open_reader(cold, &job->column->settings.allocator, &reader, error);
-    if (!status) status = fp_cold_read_words(cold, words, &reader, error);
-    fp_column_give_reader(job->column, reader);
-    if (!status) status = fp_column_dict_word_decoder(cold->dictionary, &decoder, error);
-    if (!status) status = fp_column_dict_lengths(cold->dictionary, &lengths, error);
-    if (status) return status;
-    fp_code_range range = {
-        (const uint8_t *)words,       words_bytes, 0, chunk->codes + chunk->rows, cold->bulk,
-        fp_chunk_rarely_above(chunk), NULL};
-    uint64_t at = job->column->starts.byte[cold->number] - job->begin;
-    if (fp_decode_codes(decoder, &range, destination->bytes + at, chunk->decoded_bytes) !=
-        chunk->decoded_bytes)
-        return fp_chunk_fault(cold, FP_SECTION_CODES, 0,
-                              "words have no token or do not decode to the size the header gives",
-                              error);
-    if (destination->offset_bits) put_word_offsets(job, cold, lengths, words, wanted->index);
-    atomic_fetch_add_explicit(&job->nulls, chunk->nulls, memory_order_relaxed);
-    return put_word_validity(job, cold, words, wanted, error);
-}
-
+/* Decodes all rows of a cold chunk. */
 static fastpair_status decode_whole(fp_range_job *job, const fp_chunk_view *cold,
                                     const slice *wanted, fastpair_error *error) {
     const fastpair_allocator *allocator = &job->column->settings.allocator;
@@ -155,16 +72,7 @@ static fastpair_status decode_whole(fp_range_job *job, const fp_chunk_view *cold
         fp_warm_close(&warm, allocator);
         return status;
     }
-    fastpair_status status = fp_cold_look(cold, error);
-    if (status) return status;
-    /* Loops read whole units of 16 bytes. */
-    uint64_t bytes = fp_packed_size(chunk->codes + chunk->rows, 16);
-    uint16_t *words = fp_allocate(allocator, bytes, 1);
-    if (!words) return fp_fail_memory(error, bytes);
-    memset((uint8_t *)words + bytes - 16, 0, 16);
-    status = decode_words(job, cold, words, bytes, wanted, error);
-    fp_release(allocator, words);
-    return status;
+    return fp_decode_words(job, cold, wanted->index, error);
 }
 
 /* Looks at the rows of a chunk that were decoded. Their offsets are there, and no others need be. */
@@ -202,7 +110,8 @@ static fastpair_status decode_chunk(void *context, uint64_t i, fastpair_error *e
         status = view.chunk->cold ? decode_whole(job, &view, &wanted, error)
                                   : decode_slice(job, &view, &wanted, error);
     }
-    if (!status) look_at_text(job, &view, &wanted);
+    /* Words were looked at while they were decoded. */
+    if (!status && !(view.chunk->cold && view.chunk->coded)) look_at_text(job, &view, &wanted);
     fp_column_drop(column, &hold);
     return status;
 }

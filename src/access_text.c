@@ -167,7 +167,7 @@ static void look(void *context, const fp_decode_seen *seen) {
     expect_hidden(walk, begin);
     if (known > begin) {
         walk->patience = 0;
-        if (seen->is_ascii)
+        if (seen->is_ascii || walk->has_ends)
             skip_starts(walk, begin, known);
         else
             look_at_known(walk, known);

@@ -74,7 +74,7 @@ static fastpair_status take_from_budget(fp_table_budget *budget, const fp_dict *
     uint64_t position = block->position;
     budget->taken += 18ull << dict->code_bits; /* a 16-byte cell and two lengths, or a place */
     if (fp_load64(block->bytes + 72)) /* the file has fewer bytes, and there are tables for words */
-        budget->taken += 2 * dict->bytes_size + (4ull << dict->code_bits);
+        budget->taken += 2 * dict->bytes_size + (5ull << dict->code_bits);
     return fp_table_budget_check(budget, position, position + fp_load64(block->bytes + 8), error);
 }
 

@@ -90,9 +90,13 @@ static const fp_loops *loops_for(const fp_decoder *decoder, const fp_code_range 
 
 /* Shows somebody `size` bytes up to `end`. `marks` NULL: nothing is known of them. */
 static void show(const fp_decode_watch *watch, const uint8_t *end, uint64_t size,
-                 const fp_marks *marks) {
-    const fp_decode_seen seen = {end - size, end, marks ? marks->known : end - size,
-                                 marks ? marks->is_ascii : 0};
+                 const fp_decode_run *run, const fp_marks *marks) {
+    const fp_decode_seen seen = {.begin = end - size,
+                                 .end = end,
+                                 .known = marks ? marks->known : end - size,
+                                 .is_ascii = marks ? marks->is_ascii : 0,
+                                 .codes = run->groups * FP_DECODE_GROUP,
+                                 .blocks = run->blocks};
     watch->look(watch->context, &seen);
 }
 
@@ -106,13 +110,16 @@ static int decode_groups(const fp_decoder *decoder, const fp_code_range *codes, 
     const uint64_t aside_groups =
         (ASIDE_BYTES - FP_DECODE_OVERRUN(cell_bytes)) / (FP_DECODE_GROUP * cell_bytes);
     fp_marks marks;
-    fp_decode_run run = {.packed_end = at->packed + at->packed_size, .marks = &marks};
+    fp_decode_blocks blocks;
+    fp_decode_run run = {
+        .packed_end = at->packed + at->packed_size, .marks = &marks, .blocks = &blocks};
     const fp_loops *const loops = loops_for(decoder, codes);
     const uint64_t long_token = loops->plain == decoder->few.plain ? LONG_TOKEN : LONG_TOKEN_BULK;
     int is_first = codes->watch != NULL;
     for (; groups; is_first = 0) {
         /* Whoever watches may change what is wanted. */
         int is_marked = loops->marking && codes->watch && codes->watch->wants_text;
+        blocks.count = 0;
         uint64_t room = (uint64_t)(at->out_end - at->out), size;
         run.packed = at->packed + at->code / FP_DECODE_GROUP * group_bytes;
         run.groups = room < FP_DECODE_OVERRUN(cell_bytes)
@@ -142,7 +149,7 @@ static int decode_groups(const fp_decoder *decoder, const fp_code_range *codes, 
         at->out += size;
         at->code += run.groups * FP_DECODE_GROUP;
         groups -= run.groups;
-        if (codes->watch) show(codes->watch, at->out, size, is_marked ? &marks : NULL);
+        if (codes->watch) show(codes->watch, at->out, size, &run, is_marked ? &marks : NULL);
     }
     return 1;
 }

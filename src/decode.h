@@ -28,13 +28,28 @@ void fp_decoder_close(fp_decoder *decoder, const fastpair_allocator *allocator);
  * this many codes per thread on (docs/lab/cpu-decoder.md). */
 #define FP_BULK_CODES (1u << 19)
 
+/* Where blocks of FP_SEEN_BLOCK codes went, as far as a loop knows. */
+#define FP_SEEN_BLOCK  256u
+#define FP_SEEN_BLOCKS 8u
+#define FP_SEEN_BRICK  16u
+typedef struct fp_decode_blocks {
+    uint32_t count;
+    /* After each block: bytes that were written, and the pieces of FP_SEEN_BRICK bytes, or fewer at the end
+     * of a token, that were not yet. They are the block's last ones. */
+    struct {
+        uint32_t bytes, left;
+    } after[FP_SEEN_BLOCKS];
+} fp_decode_blocks;
+
 /* Bytes that were just decoded: whole tokens. */
 typedef struct fp_decode_seen {
     const uint8_t *begin, *end;
     /* Bytes begin .. known are UTF-8, as far as they and the three bytes before them say: a character
      * may lack bytes at the end. Of others nothing is known. */
     const uint8_t *known;
-    int is_ascii; /* 1: and none of them is above 127 */
+    int is_ascii;   /* 1: and none of them is above 127 */
+    uint64_t codes; /* how many these are */
+    const fp_decode_blocks *blocks;
 } fp_decode_seen;
 
 /* Somebody who looks at decoded bytes while they are in the first-level cache: called now and then,

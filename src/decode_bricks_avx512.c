@@ -20,6 +20,10 @@
 
 #define PADDING 255u
 
+_Static_assert(BLOCK == FP_SEEN_BLOCK && FP_BRICK == FP_SEEN_BRICK &&
+                   FP_MOST_RUN <= FP_SEEN_BLOCK * FP_SEEN_BLOCKS,
+               "blocks are those that are told of");
+
 /* Bricks of slots without a token, for so many slots one: files do not have their bytes, and what a small
  * file can make a reader allocate is limited. Classes of lengths leave fewer. */
 #define MOST_EMPTY 8u
@@ -33,55 +37,95 @@ static uint32_t slots_of(const fp_dict *dict, uint32_t r) {
     return next - dict->runs[r].first_code;
 }
 
-uint32_t fp_bricks_count(const fp_dict *dict) {
-    const uint8_t *token = dict->bytes;
-    uint64_t bricks = 0, empty = 0;
-    uint32_t length = 0;
+/* The bricks of all slots, and those of slots without a token. */
+static uint64_t sum_bricks(const fp_dict *dict, uint64_t *empty) {
+    uint64_t bricks = 0;
+    *empty = 0;
     for (uint32_t r = 0; r < dict->run_count; r++) {
-        const fp_run *run = &dict->runs[r];
-        if (run->length < length) return 0;
-        length = run->length;
-        bricks += (uint64_t)slots_of(dict, r) * bricks_of(length);
-        empty += (uint64_t)(slots_of(dict, r) - run->count) * bricks_of(length);
-        for (uint32_t i = 0; i < run->count; i++, token += length)
-            for (uint32_t j = 0; j < length; j++)
-                if (token[j] == PADDING && j % FP_BRICK) return 0;
+        const uint64_t each = bricks_of(dict->runs[r].length), slots = slots_of(dict, r);
+        bricks += slots * each;
+        *empty += (slots - dict->runs[r].count) * each;
     }
-    return bricks <= FP_MOST_LISTED && empty <= dict->code_slots / MOST_EMPTY ? (uint32_t)bricks
-                                                                              : 0;
+    return bricks;
+}
+
+/* Whether a token has a byte of the padding where no brick begins. */
+static int has_padding(const fp_dict *dict) {
+    const uint8_t *token = dict->bytes;
+    if (!memchr(token, PADDING, (size_t)dict->bytes_size)) return 0;
+    for (uint32_t r = 0; r < dict->run_count; r++)
+        for (uint32_t i = 0; i < dict->runs[r].count; i++, token += dict->runs[r].length)
+            for (uint32_t j = 0; j < dict->runs[r].length; j++)
+                if (token[j] == PADDING && j % FP_BRICK) return 1;
+    return 0;
+}
+
+/* Whether tokens ascend by length, as they must if some have several bricks. */
+static int ascends(const fp_dict *dict) {
+    for (uint32_t r = 1; r < dict->run_count; r++)
+        if (dict->runs[r].length < dict->runs[r - 1].length) return 0;
+    return 1;
+}
+
+uint32_t fp_bricks_count(const fp_dict *dict) {
+    uint64_t empty, bricks = sum_bricks(dict, &empty);
+    if (bricks > FP_MOST_LISTED || empty > dict->code_slots / MOST_EMPTY) return 0;
+    if (fp_dict_longest(dict) > FP_BRICK && !ascends(dict)) return 0;
+    return has_padding(dict) ? 0 : (uint32_t)bricks;
+}
+
+/* The bricks of a token. So many bytes from its first one on are readable. */
+static void fill_bricks(const uint8_t *token, uint32_t length, uint64_t readable, uint8_t *cell) {
+    static const uint64_t none[2], padding[2] = {UINT64_MAX, UINT64_MAX};
+    uint8_t masks[2 * FP_BRICK];
+    memcpy(masks, none, FP_BRICK);
+    memcpy(masks + FP_BRICK, padding, FP_BRICK);
+    for (uint32_t at = 0; at < length; at += FP_BRICK, cell += FP_BRICK) {
+        const uint32_t size = length - at < FP_BRICK ? length - at : FP_BRICK;
+        uint64_t bytes[2], mask[2];
+        if (readable < at + FP_BRICK) { /* the last tokens of all */
+            memcpy(cell, padding, FP_BRICK);
+            memcpy(cell, token + at, size);
+            continue;
+        }
+        memcpy(bytes, token + at, FP_BRICK);
+        memcpy(mask, masks + FP_BRICK - size, FP_BRICK);
+        bytes[0] |= mask[0];
+        bytes[1] |= mask[1];
+        memcpy(cell, bytes, FP_BRICK);
+    }
 }
 
 static void fill_cells(const fp_dict *dict, uint8_t *cell) {
-    const uint8_t *token = dict->bytes;
+    static const uint8_t zeros[FP_MAX_TOKEN];
+    const uint8_t *token = dict->bytes, *end = token + dict->bytes_size;
     for (uint32_t r = 0; r < dict->run_count; r++) {
         const fp_run *run = &dict->runs[r];
         const uint32_t length = run->length, size = bricks_of(length) * FP_BRICK;
-        for (uint32_t i = 0; i < slots_of(dict, r); i++, cell += size) {
-            memset(cell, PADDING, size);
-            memset(cell, 0, length);
-            if (i >= run->count) continue;
-            memcpy(cell, token, length);
-            token += length;
-        }
+        for (uint32_t i = 0; i < run->count; i++, cell += size, token += length)
+            fill_bricks(token, length, (uint64_t)(end - token), cell);
+        for (uint32_t i = run->count; i < slots_of(dict, r); i++, cell += size)
+            fill_bricks(zeros, length, sizeof zeros, cell);
     }
 }
 
-/* Finds two ranges that hold all partial codes: the first ones, and the others from the first to the
- * last. In dictionaries of text the first are bytes, and all others have two or three bytes. */
+/* Finds ranges that hold all partial codes: the first ones, the next ones, and the others from the first to
+ * the last. In dictionaries of text they have one byte, two and three. */
 static void find_partial(const uint8_t *numbers, uint32_t slots, fp_bricks *tables) {
     uint32_t ranges = 0;
-    tables->partial[0].count = tables->partial[1].count = 0;
+    memset(tables->partial, 0, sizeof tables->partial);
     for (uint32_t code = 0; code < slots; code++) {
         if (numbers[code] < FP_STEPS_WHOLE) continue;
-        if (ranges < 2 && (!code || numbers[code - 1] < FP_STEPS_WHOLE))
+        if (ranges < FP_PARTIAL_RANGES && (!code || numbers[code - 1] < FP_STEPS_WHOLE))
             tables->partial[ranges++].from = (uint16_t)code;
         tables->partial[ranges - 1].count = (uint16_t)(code + 1 - tables->partial[ranges - 1].from);
     }
 }
 
 void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_decoder *decoder) {
-    const uint32_t most = decoder->cell_bytes / FP_BRICK;
-    const uint32_t count = fp_bricks_count(dict), unit = count <= FP_MOST_DOUBLED ? 2 : 1;
+    const uint32_t most = fp_dict_longest(dict) <= FP_BRICK ? 1 : decoder->cell_bytes / FP_BRICK;
+    uint64_t empty;
+    const uint32_t unit = sum_bricks(dict, &empty) <= FP_MOST_DOUBLED ? 2 : 1;
     uint32_t brick = 1, longest = 0; /* the next, and how many the longest token so far has */
     uint16_t least[FP_MOST_BRICKS];
     for (uint32_t i = 0; i < FP_MOST_BRICKS; i++) tables->codes[i] = least[i] = UINT16_MAX;
@@ -105,6 +149,7 @@ void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_d
     tables->cells = cells - FP_BRICK; /* numbers begin with 1 */
     tables->slots = dict->code_slots;
     tables->unit = unit;
+    tables->most = most;
     decoder->bricks = tables;
     decoder->bulk = (fp_loops){fp_decode_bricks_avx512, NULL};
     if (!decoder->steps) return;
@@ -116,7 +161,7 @@ void fp_bricks_fill(const fp_dict *dict, fp_bricks *tables, uint8_t *cells, fp_d
 
 /* What the loop is compiled for. */
 typedef struct brick_kind {
-    uint32_t most; /* bricks of a token: 2 or 4 */
+    uint32_t most; /* bricks of a token: 1, 2 or 4 */
     uint32_t unit; /* of the numbers in a list */
     int marks;
 } brick_kind;
@@ -128,7 +173,7 @@ typedef struct lister {
     __m512i codes[FP_MOST_BRICKS];
     __m512i repeat[FP_MOST_BRICKS];
     __m512i ordinals, least;
-    __m512i partial_from[2], partial_count[2];
+    __m512i partial_from[FP_PARTIAL_RANGES], partial_count[FP_PARTIAL_RANGES];
 } lister;
 
 FP_INLINE lister load_lister(const fp_decoder *decoder, uint32_t most) {
@@ -143,23 +188,29 @@ FP_INLINE lister load_lister(const fp_decoder *decoder, uint32_t most) {
         made.repeat[n] = _mm512_loadu_si512(from->repeat[n]);
         made.codes[n] = _mm512_set1_epi16((short)from->codes[n]);
     }
-#pragma GCC unroll 2
-    for (uint32_t n = 0; n < 2; n++) {
+#pragma GCC unroll 3
+    for (uint32_t n = 0; n < FP_PARTIAL_RANGES; n++) {
         made.partial_from[n] = _mm512_set1_epi16((short)from->partial[n].from);
         made.partial_count[n] = _mm512_set1_epi16((short)from->partial[n].count);
     }
     return made;
 }
 
+/* 32 codes. */
+FP_INLINE __m512i load_codes(const lister *by, const uint8_t *packed, uint32_t bits) {
+    return bits == 16 ? _mm512_loadu_si512(packed) : unpack_32(&by->spread, packed);
+}
+
 /* Bits for codes in a range of partial ones. A subtraction that stops at 0 leaves bits of numbers that are
  * below a count. */
 FP_INLINE __m512i find_partial_codes(const lister *by, __m512i codes) {
-    __m512i found[2];
-#pragma GCC unroll 2
-    for (uint32_t n = 0; n < 2; n++)
+    __m512i found[FP_PARTIAL_RANGES];
+#pragma GCC unroll 3
+    for (uint32_t n = 0; n < FP_PARTIAL_RANGES; n++)
         found[n] =
             _mm512_subs_epu16(by->partial_count[n], _mm512_sub_epi16(codes, by->partial_from[n]));
-    return _mm512_or_si512(found[0], found[1]);
+    _Static_assert(FP_PARTIAL_RANGES == 3, "all are joined");
+    return _mm512_ternarylogic_epi64(found[0], found[1], found[2], 0xfe);
 }
 
 /* Appends the numbers of the bricks of 32 codes and returns the end of the list, after which 64 bytes
@@ -174,6 +225,10 @@ FP_INLINE uint16_t *list_bricks(const lister *by, __m512i codes, brick_kind kind
         first = _mm512_add_epi16(first, _mm512_subs_epu16(codes, by->codes[n]));
     if (kind.unit == 2) first = _mm512_add_epi16(first, first);
     first = _mm512_maskz_add_epi16(have, first, by->one);
+    if (kind.most == 1) {
+        _mm512_storeu_si512(end, _mm512_maskz_compress_epi16(have, first));
+        return end + count_bits(have);
+    }
 #pragma GCC unroll 4
     for (uint32_t n = 0; n < kind.most; n++) {
         __m512i repeated = _mm512_permutexvar_epi8(by->repeat[n], first);
@@ -270,7 +325,7 @@ FP_INLINE void look_at_partial(const fp_decoder *decoder, const fp_decode_run *r
     uint64_t next = 0, state = fp_state_after(run->out);
     *run->marks = (fp_marks){run->out, 0};
     for (uint64_t n = 0; n < blocks * (BLOCK / 32); n++) {
-        __m512i codes = unpack_32(&by->spread, run->packed + n * 4 * bits),
+        __m512i codes = load_codes(by, run->packed + n * 4 * bits, bits),
                 found = find_partial_codes(by, codes);
         uint32_t mask = _mm512_test_epi16_mask(found, found);
         if (!mask) continue;
@@ -304,7 +359,7 @@ FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *
     const uint64_t blocks = readable_blocks(run, bits, BLOCK);
     for (uint64_t n = 0; n < blocks; n++) {
         for (uint32_t i = 0; i < BLOCK / 32; i++, rest.packed += 4 * bits) {
-            __m512i codes = unpack_32(&by.spread, rest.packed);
+            __m512i codes = load_codes(&by, rest.packed, bits);
             greatest = _mm512_max_epu16(greatest, codes);
             end = list_bricks(&by, codes, kind, end);
         }
@@ -313,7 +368,10 @@ FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *
         store_bricks(&at, list, whole, kind.unit);
         _mm512_storeu_si512(list, _mm512_loadu_si512(whole));
         end = list + (end - whole);
+        run->blocks->after[n].bytes = (uint32_t)(at.out - run->out);
+        run->blocks->after[n].left = (uint32_t)(end - list);
     }
+    run->blocks->count = (uint32_t)blocks;
     const __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
     store_singly(&at, list, end, kind.unit);
@@ -324,20 +382,22 @@ FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *
 }
 
 FP_INLINE uint8_t *lay_bricks(const fp_decoder *decoder, const fp_decode_run *run,
-                              const int marks) {
-    if (decoder->bricks->unit == 2)
-        return decoder->cell_bytes == 32 ? brick_blocks(decoder, run, (brick_kind){2, 2, marks})
-                                         : brick_blocks(decoder, run, (brick_kind){4, 2, marks});
-    return decoder->cell_bytes == 32 ? brick_blocks(decoder, run, (brick_kind){2, 1, marks})
-                                     : brick_blocks(decoder, run, (brick_kind){4, 1, marks});
+                              const uint32_t unit, const int marks) {
+    switch (decoder->bricks->most) {
+    case 1: return brick_blocks(decoder, run, (brick_kind){1, unit, marks});
+    case 2: return brick_blocks(decoder, run, (brick_kind){2, unit, marks});
+    default: return brick_blocks(decoder, run, (brick_kind){4, unit, marks});
+    }
 }
 
 FP_TARGET uint8_t *fp_decode_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
-    return lay_bricks(decoder, run, 0);
+    return decoder->bricks->unit == 2 ? lay_bricks(decoder, run, 2, 0)
+                                      : lay_bricks(decoder, run, 1, 0);
 }
 
 FP_TARGET uint8_t *fp_mark_bricks_avx512(const fp_decoder *decoder, const fp_decode_run *run) {
-    return lay_bricks(decoder, run, 1);
+    return decoder->bricks->unit == 2 ? lay_bricks(decoder, run, 2, 1)
+                                      : lay_bricks(decoder, run, 1, 1);
 }
 #else
 typedef int fp_decode_bricks_avx512_is_for_x86_64; /* a source file must declare something */

@@ -75,7 +75,8 @@ typedef struct fp_decode_run {
     uint64_t groups;
     uint8_t *out;
     uint64_t ahead;
-    fp_marks *marks; /* for loops that look for UTF-8, and for no others */
+    fp_marks *marks;          /* for loops that look for UTF-8, and for no others */
+    fp_decode_blocks *blocks; /* has none; loops may say more */
 } fp_decode_run;
 
 /* Returns where the output ends, or NULL if a code is not below N. */
@@ -106,6 +107,8 @@ typedef struct fp_squeeze {
 #define FP_MOST_DOUBLED (UINT16_MAX / 2u)
 #define FP_MOST_LISTED  (UINT16_MAX - 1u) /* UINT16_MAX is above any number */
 
+#define FP_PARTIAL_RANGES 3u
+
 typedef struct fp_bricks {
     /* Which bytes of 32 two-byte numbers, one per code, give each number as often as the longest
      * token has bricks. That fills as many registers. */
@@ -118,10 +121,11 @@ typedef struct fp_bricks {
     const uint8_t *cells; /* all bricks in code order, where one with number 0 would begin */
     uint32_t slots;       /* codes from here on have no bricks */
     uint32_t unit;        /* of numbers: 2 if they are doubled, else 1 */
-    /* Two ranges of codes, which hold all whose tokens are not UTF-8 by themselves. */
+    uint32_t most;        /* bricks of a token: 1, 2 or 4 */
+    /* Ranges of codes, which hold all whose tokens are not UTF-8 by themselves. */
     struct {
         uint16_t from, count;
-    } partial[2];
+    } partial[FP_PARTIAL_RANGES];
 } fp_bricks;
 
 /* The classes of fp_class_shift in files are no larger than these: at most 64 codes each, and at
@@ -186,6 +190,11 @@ static inline uint32_t fp_group_bytes(uint32_t code_bits) {
 static inline uint32_t fp_group_reach(uint32_t code_bits) {
     return fp_group_bytes(code_bits) - code_bits + (code_bits <= 8 ? 8 : code_bits / 2 + 8);
 }
+
+/* Fills in places and tokens: for slots without a token, a place among zeros. Needs steps, and the numbers of
+ * steps by code if there are any. `tokens` has FP_MAX_TOKEN bytes more than there are. */
+void fp_decoder_fill_places(fp_decoder *decoder, const fp_dict *dict, int32_t *places,
+                            uint8_t *tokens);
 
 /* Sets the loops of a decoder that has places. */
 void fp_decoder_choose_long_loops(fp_decoder *decoder, fastpair_cpu_level level);

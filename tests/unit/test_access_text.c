@@ -16,7 +16,7 @@
 /* Shows bytes as decoders do, which know of some of them whether they are UTF-8, if they are asked. */
 static void show(const fp_decode_watch *watch, const uint8_t *bytes, uint32_t size,
                  uint64_t *random) {
-    fp_decode_seen seen = {bytes, bytes + size, bytes, 1};
+    fp_decode_seen seen = {.begin = bytes, .end = bytes + size, .known = bytes, .is_ascii = 1};
     int is_wrong = 0;
     if (watch->wants_text && check_random(random) % 4)
         seen.known += check_random(random) % 2 ? size : check_random(random) % (size + 1);

@@ -11,12 +11,14 @@ typedef struct like {
     uint32_t longest, slots;
     int has_padding; /* the byte that bricks are padded with lies within tokens */
     uint32_t unit;   /* of the bricks to expect; 0: none */
+    int is_hot;      /* lengths ascend twice, as they do with a hot part */
 } like;
 
 static const like all[] = {
-    {1, 64, 0, 2},     {16, 3000, 0, 2},  {32, 5000, 0, 2},  {64, 12000, 0, 2},
-    {32, 40000, 0, 1}, {64, 20000, 0, 1}, {16, 65534, 0, 1}, {64, 26000, 0, 1},
-    {64, 65534, 0, 0}, {32, 60000, 0, 0}, {32, 4000, 1, 0},  {64, 4000, 1, 0},
+    {1, 64, 0, 2, 0},     {16, 3000, 0, 2, 0},  {32, 5000, 0, 2, 0},  {64, 12000, 0, 2, 0},
+    {32, 40000, 0, 1, 0}, {64, 20000, 0, 1, 0}, {16, 65534, 0, 1, 0}, {64, 26000, 0, 1, 0},
+    {64, 65534, 0, 0, 0}, {32, 60000, 0, 0, 0}, {32, 4000, 1, 0, 0},  {64, 4000, 1, 0, 0},
+    {16, 3000, 0, 2, 1},  {16, 65534, 0, 1, 1}, {16, 3000, 1, 0, 1},  {32, 5000, 0, 0, 1},
 };
 
 static fp_dict make_dict(const like *of, uint64_t *random) {
@@ -25,10 +27,11 @@ static fp_dict make_dict(const like *of, uint64_t *random) {
                     .max_token = 64,
                     .code_slots = of->slots,
                     .tokens = of->slots};
-    dict.runs = malloc(FP_MAX_TOKEN * sizeof *dict.runs);
+    dict.runs = malloc(2 * FP_MAX_TOKEN * sizeof *dict.runs);
     dict.bytes = malloc((size_t)of->slots * FP_MAX_TOKEN);
-    for (uint32_t length = 1, code = 0; length <= of->longest; length++) {
-        uint32_t count = (of->slots - code) / (of->longest - length + 1);
+    const uint32_t parts = of->is_hot ? 2 : 1, runs = parts * of->longest;
+    for (uint32_t run = 0, code = 0; run < runs; run++) {
+        uint32_t count = (of->slots - code) / (runs - run), length = run % of->longest + 1;
         dict.runs[dict.run_count++] = (fp_run){code, count, length};
         for (uint32_t i = 0; i < count * length; i++)
             dict.bytes[dict.bytes_size++] = (uint8_t)(check_random(random) % 255);
@@ -61,6 +64,44 @@ static uint64_t draw_words(const fp_dict *dict, uint64_t count, uint32_t in, uin
     return size;
 }
 
+/* What is told while words are decoded. */
+typedef struct told {
+    const fp_dict *dict;
+    const uint16_t *words;
+    const uint8_t *end; /* of what was told */
+    uint64_t blocks, wrong;
+} told;
+
+static uint32_t length_of(const fp_dict *dict, uint16_t word) {
+    for (uint32_t r = 0; r < dict->run_count; r++)
+        if (word < dict->runs[r].first_code + dict->runs[r].count) return dict->runs[r].length;
+    return 0;
+}
+
+/* After a block, the bytes that were written and the bricks that were not are all of its words. */
+static void look(void *context, const fp_decode_seen *seen) {
+    told *to = context;
+    uint64_t bytes = 0;
+    to->wrong += seen->begin != to->end || seen->blocks->count * 256ull > seen->codes;
+    for (uint64_t i = 0; i < seen->codes; i++) {
+        uint32_t n = (uint32_t)(i / 256);
+        bytes += length_of(to->dict, to->words[i]);
+        if (i % 256 != 255 || n >= seen->blocks->count) continue;
+        uint64_t back = 0, left = seen->blocks->after[n].left;
+        for (uint64_t k = i + 1; left && k-- > 0;)
+            for (uint32_t length = length_of(to->dict, to->words[k]); length && left; left--) {
+                uint32_t brick = length % 16 ? length % 16 : 16;
+                back += brick;
+                length -= brick;
+            }
+        to->wrong += left != 0 || seen->blocks->after[n].bytes + back != bytes;
+        to->blocks++;
+    }
+    to->wrong += bytes != (uint64_t)(seen->end - seen->begin);
+    to->words += seen->codes;
+    to->end = seen->end;
+}
+
 static void decode(const fp_decoder *decoder, const fp_dict *dict, uint64_t count,
                    uint64_t *random) {
     static const uint32_t rates[] = {1, 2, 6, 1000000};
@@ -74,8 +115,16 @@ static void decode(const fp_decoder *decoder, const fp_dict *dict, uint64_t coun
             fp_code_range range = {words.data, words.size,       0,   count,
                                    way & 1,    way & 2 ? 16 : 0, NULL};
             guard out = guard_make(size);
+            told to = {dict, (const uint16_t *)(const void *)words.data, out.data, 0, 0};
+            const fp_decode_watch watch = {look, &to, 0};
+            if (way < 2) range.watch = &watch;
             uint64_t decoded = fp_decode_codes(decoder, &range, out.data, size);
             CHECK_EQ(decoded, size);
+            CHECK_EQ(to.wrong, 0);
+            if (way == 1 && decoder->bricks && fp_dict_longest(dict) > 16 && count == 6000 &&
+                rate == 3)
+                CHECK(to.blocks > 4);
+            range.watch = NULL;
             if (decoded == size) CHECK(!memcmp(out.data, bytes, size));
             CHECK(guard_free(&out));
             if (!size) continue;

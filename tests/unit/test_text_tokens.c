@@ -1,9 +1,11 @@
 /* test_text_tokens.c - the check that exported text is UTF-8, where the decoder finds out which tokens
  * are not UTF-8 by themselves: columns of many codes, of such tokens and others, good or with one
  * fault anywhere, above all where runs, batches, windows, chunks and rows end. Whoever is wrong is
- * named, at every CPU level, and what is good is never refused. */
+ * named, at every CPU level, and what is good is never refused. Rows are short or long, and chunks warm
+ * or cold, whose words have the ends of rows among them. */
 #include "fastpair_arrow.h"
 #include "forge.h"
+#include "frame.h"
 #include "oracle_parts.h"
 #include "verify.h"
 
@@ -72,6 +74,8 @@ typedef struct column {
     uint64_t starts[CHUNKS + 1]; /* codes of chunks */
     uint64_t *row_codes;         /* where rows begin; rows never cross chunks */
     uint64_t rows, shift_at;     /* this row begins one byte later; UINT64_MAX: none */
+    uint32_t mean;               /* codes of a row, but for long ones, which are cut */
+    int cold;
 } column;
 
 /* Codes of good text, in which one in `rare` is not ASCII. */
@@ -115,7 +119,8 @@ static void fill(column *c, uint32_t rare, uint64_t *random) {
     for (uint64_t i = 0, chunk = 0; i < CODES;) {
         if (i == c->starts[chunk])
             c->row_codes[c->rows++] = i, chunk++;
-        else if (check_random(random) % 12 == 0 || i > c->row_codes[c->rows - 1] + 150)
+        else if (check_random(random) % c->mean == 0 ||
+                 i > c->row_codes[c->rows - 1] + 12 * c->mean)
             c->row_codes[c->rows++] = i;
         uint64_t r = check_random(random);
         const uint32_t pick = (uint32_t)(r >> 8) % PICKS;
@@ -128,66 +133,126 @@ static void fill(column *c, uint32_t rare, uint64_t *random) {
     c->row_codes[c->rows] = CODES;
 }
 
-/* Exports the column and compares with what its rows are, one by one. Returns whether it is good. */
-static int try_column(const column *c) {
+/* The rows of a column, one by one. */
+typedef struct truth {
+    uint8_t *bytes;
+    uint64_t *offsets;
+    uint32_t *lengths;
+    uint64_t first_bad; /* row; UINT64_MAX: none */
+} truth;
+
+static truth find_truth(const column *c) {
     const vocabulary *v = &c->words;
-    forge f;
-    forge_begin(&f, 64, 0, 0);
-    f.type = 1;
-    const char *const *text = v->sorted;
-    forge_dictionary d = forge_plain_dictionary(text, v->count);
-    d.longest = c->longest <= 16 ? 16 : c->longest;
-    forge_add_dictionary(&f, &d);
-    uint64_t first_bad = UINT64_MAX, row = 0;
-    for (uint32_t k = 0; k < CHUNKS; k++) {
-        uint64_t first = row;
-        uint32_t *lengths = calloc(c->rows + 1, sizeof *lengths);
-        uint8_t late[64 * 200];
-        for (; row < c->rows && c->row_codes[row] < c->starts[k + 1]; row++) {
-            uint64_t size = 0, from = row == c->shift_at, next = row + 1 == c->shift_at;
-            for (uint64_t i = c->row_codes[row]; i < c->row_codes[row + 1]; i++) {
-                memcpy(late + size, v->sorted[c->codes[i]], v->length_of[c->codes[i]]);
-                size += v->length_of[c->codes[i]];
-            }
-            if (next) late[size++] = (uint8_t)v->sorted[c->codes[c->row_codes[row + 1]]][0];
-            lengths[row - first] = (uint32_t)(size - from);
-            if (!oracle_is_utf8(late + from, size - from) && first_bad == UINT64_MAX)
-                first_bad = row;
+    truth t = {.bytes = malloc((uint64_t)CODES * 64),
+               .offsets = calloc(c->rows + 1, sizeof *t.offsets),
+               .lengths = calloc(c->rows + 1, sizeof *t.lengths),
+               .first_bad = UINT64_MAX};
+    uint64_t size = 0;
+    for (uint64_t row = 0; row < c->rows; row++) {
+        for (uint64_t i = c->row_codes[row]; i < c->row_codes[row + 1]; i++) {
+            memcpy(t.bytes + size, v->sorted[c->codes[i]], v->length_of[c->codes[i]]);
+            size += v->length_of[c->codes[i]];
         }
-        forge_chunk chunk = forge_coded_chunk(&(forge_codes){c->codes + c->starts[k],
-                                                             c->starts[k + 1] - c->starts[k],
-                                                             d.bits, v->length_of, BATCH},
-                                              &(forge_rows){lengths, NULL, row - first});
-        forge_add_chunk(&f, &chunk);
-        free(lengths);
+        t.offsets[row + 1] = size;
     }
-    forge_finish(&f);
+    if (c->shift_at < c->rows) t.offsets[c->shift_at]++;
+    for (uint64_t row = c->rows; row-- > 0;) {
+        t.lengths[row] = (uint32_t)(t.offsets[row + 1] - t.offsets[row]);
+        if (!oracle_is_utf8(t.bytes + t.offsets[row], t.lengths[row])) t.first_bad = row;
+    }
+    return t;
+}
+
+/* What was exported are these rows. */
+static void check_array(const struct ArrowArray *array, const truth *t, uint64_t rows) {
+    const uint8_t *offsets = array->buffers[1];
+    uint64_t wrong = 0;
+    CHECK_EQ((uint64_t)array->length, rows);
+    CHECK_EQ(array->null_count, 0);
+    for (uint64_t row = 0; row <= rows; row++) {
+        uint32_t offset;
+        memcpy(&offset, offsets + row * 4, 4);
+        wrong += offset != t->offsets[row];
+    }
+    CHECK_EQ(wrong, 0);
+    CHECK(!memcmp(array->buffers[2], t->bytes, t->offsets[rows]));
+}
+
+static void try_image(const forge *f, const column *c, const truth *t) {
     for (int level = FASTPAIR_CPU_PORTABLE; level <= (int)fastpair_cpu_detect(); level++)
         for (uint32_t threads = 1; threads < 3; threads++) {
             if (level < FASTPAIR_CPU_AVX512 && threads > 1) continue;
             fastpair_open_options options = {.struct_size = sizeof options,
                                              .cpu_level = (fastpair_cpu_level)level,
                                              .threads = threads};
+            fastpair_arrow_options as_bytes = {.struct_size = sizeof as_bytes,
+                                               .type = FASTPAIR_ARROW_BYTES};
             fastpair_column *opened = NULL;
             fastpair_error error = {0};
             struct ArrowArray array;
             if (!verify_ok(
-                    fastpair_column_open(f.file.data, f.file.size, &options, &opened, &error),
+                    fastpair_column_open(f->file.data, f->file.size, &options, &opened, &error),
                     &error, "open"))
                 break;
             fastpair_status status =
                 fastpair_column_export_array(opened, 0, c->rows, NULL, NULL, &array, &error);
-            if (first_bad == UINT64_MAX) {
+            if (t->first_bad == UINT64_MAX) {
                 verify_ok(status, &error, "good text");
             } else {
                 CHECK_EQ(status, FASTPAIR_ERROR_CORRUPT);
-                CHECK_EQ(error.position, first_bad);
+                CHECK_EQ(error.position, t->first_bad);
+                status = fastpair_column_export_array(opened, 0, c->rows, &as_bytes, NULL, &array,
+                                                      &error);
+                verify_ok(status, &error, "bytes");
             }
-            if (!status) array.release(&array);
+            if (!status) {
+                check_array(&array, t, c->rows);
+                array.release(&array);
+            }
             fastpair_column_close(opened);
         }
+}
+
+/* Exports the column and compares with what its rows are. Returns whether it is good. */
+static int try_column(const column *c) {
+    const vocabulary *v = &c->words;
+    truth t = find_truth(c);
+    forge f;
+    forge_begin(&f, 64, 0, 0);
+    f.type = 1;
+    if (c->cold) forge_says_cold(&f);
+    const char *const *text = v->sorted;
+    forge_dictionary d = forge_plain_dictionary(text, v->count);
+    const uint32_t slots = d.slots;
+    d.longest = c->longest <= 16 ? 16 : c->longest;
+    const uint32_t longest = d.longest;
+    forge_add_dictionary(&f, &d);
+    for (uint64_t k = 0, row = 0; k < CHUNKS; k++) {
+        uint64_t first = row;
+        while (row < c->rows && c->row_codes[row] < c->starts[k + 1]) row++;
+        forge_codes codes = {c->codes + c->starts[k], c->starts[k + 1] - c->starts[k], d.bits,
+                             v->length_of, BATCH};
+        forge_rows rows = {t.lengths + first, NULL, row - first};
+        forge_chunk chunk = forge_coded_chunk(&codes, &rows);
+        if (c->cold) forge_make_coded_cold(&chunk, &codes, &rows, slots, longest);
+        forge_add_chunk(&f, &chunk);
+    }
+    forge_finish(&f);
+    try_image(&f, c, &t);
     free(f.file.data);
-    return first_bad == UINT64_MAX;
+    free(t.bytes);
+    free(t.offsets);
+    free(t.lengths);
+    return t.first_bad == UINT64_MAX;
+}
+
+/* The same of warm chunks and, if rows are whole codes, of cold ones. */
+static int try_both(column *c) {
+    c->cold = 0;
+    const int is_good = try_column(c);
+    c->cold = fp_frames_available() && c->shift_at == UINT64_MAX;
+    if (c->cold) CHECK_EQ(try_column(c), is_good);
+    return is_good;
 }
 
 /* A code near a border: of a chunk, of a run of 2048 or 4096 codes, of a batch, or anywhere. */
@@ -223,8 +288,9 @@ static void columns(uint32_t longest, int kind, uint64_t *random) {
     static const uint32_t rare[] = {100000, 1500, 300, 40, 3};
     for (uint32_t i = 0; i < check_scaled(5); i++) {
         c.shift_at = UINT64_MAX;
+        c.mean = (i + (uint32_t)kind) % 2 ? 12 : 300;
         fill(&c, rare[i % 5], random);
-        if (i == 0) outcomes[try_column(&c)]++;
+        if (i == 0) outcomes[try_both(&c)]++;
         for (uint32_t k = 0; k < 4; k++) {
             uint64_t place = any_place(&c, random), row = 0;
             uint32_t before = c.codes[place];
@@ -241,7 +307,7 @@ static void columns(uint32_t longest, int kind, uint64_t *random) {
                 c.codes[place] = code_of(&c.words, "\xc3\xa9");
                 c.shift_at = row;
             }
-            outcomes[try_column(&c)]++;
+            outcomes[try_both(&c)]++;
             c.codes[place] = before;
         }
     }
