@@ -6,7 +6,6 @@
 #if defined(__x86_64__)
 #define FP_LOOP_TARGET             __attribute__((target("avx2,bmi,bmi2")))
 #define FP_LOOP_FIELD(word, shift) ((word) >> (shift) | (word) << (-(shift)&63))
-#define FP_LOOP_LAST(cell)         _mm_extract_epi8((__m128i)(cell), 15)
 #define FP_LONG_VECTOR             32
 #include <immintrin.h>
 

@@ -78,7 +78,7 @@ FP_LOOP_INLINE uint8_t *long_groups(const fp_decoder *decoder, const fp_decode_r
     const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
     long_place at = {.out = run->out};
     fp_marked marked;
-    uint8_t *mark = marked.groups;
+    uint8_t *mark = fp_mark_of(&marked, 0);
     for (; packed != end; packed += 2 * bits) {
 #pragma GCC unroll 4
         for (uint32_t step = 0; step < FP_DECODE_GROUP / FP_LONG_STEP; step++) {
@@ -93,7 +93,7 @@ FP_LOOP_INLINE uint8_t *long_groups(const fp_decoder *decoder, const fp_decode_r
             }
             if (at.out > longest_end) return NULL;
         }
-        if (kind.marks) end_long_group(&at, mark++);
+        if (kind.marks) end_long_group(&at, mark--);
     }
     if (kind.marks)
         fp_look_at_marked(decoder, run, &marked, at.out, tables.marks_high && at.all >= 0);
@@ -110,7 +110,7 @@ FP_LOOP_INLINE uint8_t *narrow_long_groups(const fp_decoder *decoder, const fp_d
     const uint8_t *packed = run->packed, *end = packed + run->groups * 2 * bits;
     long_place at = {.out = run->out};
     fp_marked marked;
-    uint8_t *mark = marked.groups;
+    uint8_t *mark = fp_mark_of(&marked, 0);
     for (uint64_t word = 0; packed != end; packed += 2 * bits) {
         for (uint32_t step = 0; step < FP_DECODE_GROUP / FP_LONG_STEP; step++) {
             if (step % 2 == 0) word = fp_load64(packed + step / 2 * bits);
@@ -122,7 +122,7 @@ FP_LOOP_INLINE uint8_t *narrow_long_groups(const fp_decoder *decoder, const fp_d
             }
             if (at.out > longest_end) return NULL;
         }
-        if (kind.marks) end_long_group(&at, mark++);
+        if (kind.marks) end_long_group(&at, mark--);
     }
     if (kind.marks)
         fp_look_at_marked(decoder, run, &marked, at.out, tables.marks_high && at.all >= 0);

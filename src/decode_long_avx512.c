@@ -4,7 +4,6 @@
 #if defined(__x86_64__)
 #define FP_LOOP_TARGET             __attribute__((target("avx2,bmi,bmi2,avx512f,avx512bw,avx512vl")))
 #define FP_LOOP_FIELD(word, shift) ((word) >> (shift) | (word) << (-(shift)&63))
-#define FP_LOOP_LAST(cell)         ((cell)[15])
 #define FP_LONG_VECTOR             64
 #include "decode_long.h"
 

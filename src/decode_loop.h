@@ -9,7 +9,7 @@
  * well ahead of the stores (docs/lab/cpu-decoder.md).
  *
  * The including file defines FP_LOOP_TARGET (function attributes), FP_LOOP_FIELD(word, shift), a word
- * whose low bits are those of `word` from `shift` on, and FP_LOOP_LAST(cell), the last of 16 bytes. */
+ * whose low bits are those of `word` from `shift` on. */
 #include "decode_marks.h"
 
 #if defined(__SSE2__)
@@ -78,10 +78,10 @@ FP_LOOP_INLINE loop_place one_token(const fp_decoder *tables, uint64_t word, uin
     return at;
 }
 
-/* Notes whether the group has a mark, and begins the next one. */
+/* Notes whether the group has a mark, in 16 bytes that end with `mark`, and begins the next one. */
 FP_LOOP_INLINE void end_group(loop_place *at, uint8_t *mark) {
     const loop_cell none = {0};
-    *mark = (uint8_t)FP_LOOP_LAST(at->greatest);
+    memcpy(mark + 1 - sizeof at->greatest, &at->greatest, sizeof at->greatest);
     at->all |= at->greatest;
     at->greatest = none;
 }
@@ -119,12 +119,12 @@ FP_LOOP_INLINE uint8_t *wide_groups(const fp_decoder *decoder, const fp_decode_r
     const uint64_t ahead = run->ahead;
     loop_place at = {.out = run->out};
     fp_marked marked;
-    uint8_t *mark = marked.groups;
+    uint8_t *mark = fp_mark_of(&marked, 0);
     for (; packed != end; packed += 2 * kind.bits) {
         const uint8_t *longest_end = at.out + FP_DECODE_GROUP * kind.cell_bytes;
         at = eight_tokens(&tables, packed, at, ahead, kind);
         at = eight_tokens(&tables, packed + kind.bits, at, ahead, kind);
-        if (kind.marks) end_group(&at, mark++);
+        if (kind.marks) end_group(&at, mark--);
         if (at.out > longest_end) return NULL;
     }
     if (kind.marks) fp_look_at_marked(decoder, run, &marked, at.out, is_ascii(at.all));
@@ -157,7 +157,7 @@ FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode
     const uint64_t ahead = run->ahead;
     loop_place at = {.out = run->out};
     fp_marked marked;
-    uint8_t *mark = marked.groups;
+    uint8_t *mark = fp_mark_of(&marked, 0);
     while (packed != end) {
         const uint8_t *longest_end = at.out + FP_DECODE_GROUP * kind.cell_bytes;
         for (int half = 0; half < 2; half++, packed += kind.bits) {
@@ -172,7 +172,7 @@ FP_LOOP_INLINE uint8_t *narrow_groups(const fp_decoder *decoder, const fp_decode
                 else
                     at = one_token(&tables, word, i * kind.bits, at, kind);
         }
-        if (kind.marks) end_group(&at, mark++);
+        if (kind.marks) end_group(&at, mark--);
         if (at.out > longest_end) return NULL;
     }
     if (kind.marks) fp_look_at_marked(decoder, run, &marked, at.out, is_ascii(at.all));

@@ -18,15 +18,23 @@
 #define FP_MARK       0xffu
 #define FP_MARK_LEAST 0xc0u
 
-/* A byte for each group of a run: FP_MARK_LEAST or more if it has such a token. */
+/* A byte for each group of a run: FP_MARK_LEAST or more if it has such a token. The first group has the
+ * last byte, so that a loop can store 16 bytes of which only the last one is meant: what the next group
+ * stores overwrites the others. That is cheaper than to extract a byte from a register. */
+#define FP_MOST_GROUPS (FP_MOST_RUN / FP_DECODE_GROUP)
 typedef struct fp_marked {
-    uint8_t groups[FP_MOST_RUN / FP_DECODE_GROUP];
+    uint8_t bytes[15 + FP_MOST_GROUPS];
 } fp_marked;
-_Static_assert(sizeof(fp_marked) % 8 == 0, "eight groups are looked at together");
+_Static_assert(FP_MOST_GROUPS % 8 == 0, "eight groups are looked at together");
 
-/* Which of eight groups are marked: the highest bit of each byte. */
-static inline uint64_t fp_marked_of(const fp_marked *marked, uint64_t first) {
-    const uint64_t eight = fp_load64(marked->groups + first);
+/* The byte of a group. */
+static inline uint8_t *fp_mark_of(fp_marked *marked, uint64_t group) {
+    return marked->bytes + (sizeof marked->bytes - 1 - group);
+}
+
+/* Which of eight groups are marked: the highest bit of each byte, and the first group's is the highest. */
+static inline uint64_t fp_marked_of(fp_marked *marked, uint64_t first) {
+    const uint64_t eight = fp_load64(fp_mark_of(marked, first + 7));
     return eight & eight << 1 & 0x8080808080808080u;
 }
 
@@ -55,10 +63,11 @@ fp_look_at_marked(const fp_decoder *decoder, const fp_decode_run *run, fp_marked
     const uint32_t group_bytes = fp_group_bytes(decoder->code_bits);
     uint64_t state = fp_state_after(run->out), next = 0, left = run->groups / 4;
     *run->marks = (fp_marks){run->out, 0};
-    memset(marked->groups + run->groups, 0, -run->groups & 7);
+    for (uint64_t group = run->groups; group % 8; group++) *fp_mark_of(marked, group) = 0;
     for (uint64_t first = 0; first < run->groups; first += 8)
-        for (uint64_t bits = fp_marked_of(marked, first); bits; bits &= bits - 1) {
-            const uint64_t group = first + (uint32_t)__builtin_ctzll(bits) / 8;
+        for (uint64_t bits = fp_marked_of(marked, first), at; bits; bits &= ~(1ull << 63 >> at)) {
+            at = (uint32_t)__builtin_clzll(bits);
+            const uint64_t group = first + at / 8;
             if (!left-- || (group != next && state != FP_STATE_BETWEEN)) return;
             state = fp_read_group(decoder, run->packed + group * group_bytes, state);
             if (state == FP_STATE_WRONG) return;

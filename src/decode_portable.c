@@ -4,12 +4,8 @@
  * SSE2 helped. */
 #define FP_LOOP_TARGET
 #define FP_LOOP_FIELD(word, shift) ((word) >> (shift))
-#define FP_LOOP_LAST(cell)         (((halves_of_cell)(cell))[7] >> 8)
 #define FP_LONG_VECTOR             16
 #include <stdint.h>
-
-/* SSE2 extracts numbers of two bytes only. */
-typedef uint16_t halves_of_cell __attribute__((vector_size(16)));
 
 #include "decode_long.h"
 
