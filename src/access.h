@@ -50,7 +50,8 @@ typedef struct fp_text_walk {
     int is_whole;
     int has_ends; /* codes have the ends of rows among them: where bytes are known to be UTF-8, rows are */
     int is_wrong;
-    fp_decode_watch watch; /* whoever decodes calls it */
+    fp_decode_starts starts; /* what the decoder may look at */
+    fp_decode_watch watch;   /* whoever decodes calls it */
 } fp_text_walk;
 
 /* `is_whole`: whatever is shown are tokens that are UTF-8, each for itself. */

@@ -159,12 +159,37 @@ static void skip_starts(fp_text_walk *walk, uint64_t begin, uint64_t known) {
     walk->skip_to = known;
 }
 
+/* Where eight rows have at most so many bytes, the decoder looks at what they begin with. */
+#define SHORT_EIGHT 512u
+
+/* Gives the decoder rows to look at, if the next ones are short and those before them are there. */
+static void offer_starts(fp_text_walk *walk) {
+    const fastpair_destination *in = walk->rows->destination;
+    const uint64_t row = walk->row;
+    walk->watch.starts = NULL;
+    if (!walk->every_start || in->offset_bits != 32 || row < FP_START_STEP ||
+        row >= walk->rows->end)
+        return;
+    const uint64_t before = load_offset(in, row - FP_START_STEP);
+    if (before < walk->from || load_offset(in, row) - before > SHORT_EIGHT) return;
+    walk->starts.next = row;
+    walk->watch.starts = &walk->starts;
+}
+
+/* What the decoder found out about rows. */
+static void take_starts(fp_text_walk *walk) {
+    if (!walk->watch.starts) return;
+    walk->row = walk->starts.next;
+    walk->is_wrong |= walk->starts.is_wrong;
+}
+
 static void look(void *context, const fp_decode_seen *seen) {
     fp_text_walk *walk = context;
     const uint8_t *bytes = walk->rows->destination->bytes;
     uint64_t begin = (uint64_t)(seen->begin - bytes), end = (uint64_t)(seen->end - bytes),
              known = walk->is_whole ? end : (uint64_t)(seen->known - bytes);
     expect_hidden(walk, begin);
+    take_starts(walk);
     if (known > begin) {
         walk->patience = 0;
         if (seen->is_ascii || walk->has_ends)
@@ -180,6 +205,8 @@ static void look(void *context, const fp_decode_seen *seen) {
     if (known < end) expect(walk, known, end);
     walk->watch.wants_text = !walk->is_whole && !walk->wait && end - walk->from >= CONTEXT;
     walk->shown = end;
+    offer_starts(walk);
+    if (seen->is_ascii) walk->watch.starts = NULL;
     if (walk->due <= end)
         walk_on(walk, walk->due);
     else if (walk->judged < end) /* a little stays for the next time, so that pieces are whole */
@@ -195,7 +222,10 @@ void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from, 
                            .row = rows->first,
                            .skip_to = from,
                            .is_whole = is_whole,
-                           .watch = {look, walk, 0}};
+                           .starts = {.bytes = rows->destination->bytes,
+                                      .offsets = rows->destination->offsets,
+                                      .end = rows->end},
+                           .watch = {look, walk, 0, NULL}};
 }
 
 int fp_text_end(fp_text_walk *walk, uint64_t to, fp_text_edges edges) {

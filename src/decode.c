@@ -131,6 +131,7 @@ static int decode_groups(const fp_decoder *decoder, const fp_code_range *codes, 
             if (run.groups > groups) run.groups = groups;
             run.ahead = room < AHEAD ? room : AHEAD;
             run.out = at->out;
+            run.starts = is_marked ? codes->watch->starts : NULL;
             const uint8_t *end = (is_marked ? loops->marking : loops->plain)(decoder, &run);
             if (!end) return 0;
             size = (uint64_t)(end - at->out);

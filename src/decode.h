@@ -52,6 +52,18 @@ typedef struct fp_decode_seen {
     const fp_decode_blocks *blocks;
 } fp_decode_seen;
 
+/* Where rows begin: bytes that must not continue a character. */
+typedef struct fp_decode_starts {
+    const uint8_t *bytes;   /* offsets count from here */
+    const uint8_t *offsets; /* 32 bits each; they do not decrease */
+    uint64_t next;          /* the first row that nobody has looked at, at least FP_START_STEP */
+    uint64_t end;           /* after the last row */
+    int is_wrong;           /* 1: a row begins with such a byte */
+} fp_decode_starts;
+
+/* So many rows before the next one begin in bytes that are there. */
+#define FP_START_STEP 8u
+
 /* Somebody who looks at decoded bytes while they are in the first-level cache: called now and then,
  * with what was decoded since. What is not decoded in place is never shown. */
 typedef struct fp_decode_watch {
@@ -60,6 +72,8 @@ typedef struct fp_decode_watch {
     /* 1: as much as possible should be known of bytes. There are at least three bytes before them.
      * Whoever looks may change it. */
     int wants_text;
+    /* Rows that may be looked at meanwhile; NULL: none. Only where wants_text is 1. */
+    fp_decode_starts *starts;
 } fp_decode_watch;
 
 /* Codes first .. first + count of a packed stream. Whoever fills it in has checked that

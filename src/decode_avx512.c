@@ -8,11 +8,13 @@
 #if defined(__x86_64__)
 #include "decode_avx512.h"
 #include "decode_pieces.h"
+#include "decode_starts.h"
 
 #include <string.h>
 
 #define BLOCK        FP_PIECES_BLOCK /* codes */
 #define BLOCK_GROUPS (BLOCK / FP_DECODE_GROUP)
+#define STORED       4u /* codes per store, if cells have 16 bytes */
 #define MOST_CLASSES sizeof(((fp_squeeze *)0)->by_class)
 
 void fp_spread_fill(uint32_t code_bits, fp_spread *tables) {
@@ -251,6 +253,8 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
     marker seen = {{0}};
     block ready[2];
     uint8_t *out = rest.out;
+    fp_looker rows = {NULL, NULL};
+    if (kind.marks) rows = fp_begin_looking(run);
     if (blocks) greatest = unpack(&tables, rest.packed, kind, greatest, &ready[0], seen.partial);
     for (uint64_t done = 1; done <= blocks; done++) {
         rest.packed += 8 * bits;
@@ -262,12 +266,15 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
         for (uint32_t n = 0; n < stores; n++) {
             __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 3);
             out = store_tokens(cells, &ready[(done - 1) % 2], n, kind, out);
+            if (kind.marks && n % 8 == 7 && rows.next)
+                fp_look_at_starts(run, &rows, out, 8 * STORED / FP_DECODE_GROUP * FP_STARTS);
         }
     }
     /* Bad codes have the lengths of their classes, at most a cell, so it is early enough to refuse
      * them here. */
     __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
+    if (kind.marks) fp_end_looking(run, &rows);
     if (kind.marks) look_at_partial(decoder, run, &seen, blocks, out);
     rest.out = out;
     if (rest.groups) out = fp_decode_loop_avx2(decoder, &rest);

@@ -75,7 +75,9 @@ typedef struct fp_decode_run {
     uint64_t groups;
     uint8_t *out;
     uint64_t ahead;
-    fp_marks *marks;          /* for loops that look for UTF-8, and for no others */
+    /* For loops that look for UTF-8, and for no others. */
+    fp_marks *marks;
+    fp_decode_starts *starts; /* NULL: nobody wants to know */
     fp_decode_blocks *blocks; /* has none; loops may say more */
 } fp_decode_run;
 

@@ -214,7 +214,7 @@ static void expect(const subject *s, const guard *packed, uint64_t first, uint64
     for (int i = 0; i < ways * s->decoder_count; i++) {
         int way = i / s->decoder_count;
         guard out = guard_make(capacity);
-        watcher watches = {{look, &watches, 0}, out.data, bytes, expected, 0, 0};
+        watcher watches = {{look, &watches, 0, NULL}, out.data, bytes, expected, 0, 0};
         fp_code_range range = {packed->data,
                                packed->size,
                                first,

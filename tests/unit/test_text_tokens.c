@@ -352,15 +352,25 @@ static uint64_t write_text(uint8_t *bytes, uint64_t *offsets, uint64_t rows, uin
     return size;
 }
 
-/* Text as the library compresses it, with classes of many codes; one byte of it may be another one. */
+/* Has one row begin with the second byte of a character. All bytes together are still UTF-8. */
+static void begin_inside(const uint8_t *bytes, uint64_t *offsets, uint64_t rows, uint64_t *random) {
+    uint64_t row;
+    do row = 1 + check_random(random) % (rows - 1);
+    while (offsets[row] == offsets[row + 1] || bytes[offsets[row]] < 0xc0);
+    offsets[row]++;
+}
+
+/* Text as the library compresses it, with classes of many codes; one byte of it may be another one, or a
+ * row may begin inside a character. */
 static void trained(uint32_t code_bits, uint32_t max_token, uint64_t *random) {
     enum { ROWS = 100000 };
     uint8_t *bytes = malloc(ROWS * 40 * 4);
     uint64_t *offsets = malloc((ROWS + 1) * sizeof *offsets), outcomes[2] = {0};
     for (uint32_t n = 0; n < 2 || n < check_scaled(6); n++) {
         uint64_t size = write_text(bytes, offsets, ROWS, random), first_bad = ROWS;
-        if (n % 3)
+        if (n % 3 == 1)
             bytes[check_random(random) % size] = n == 1 ? 0xff : (uint8_t)check_random(random);
+        if (n % 3 == 2) begin_inside(bytes, offsets, ROWS, random);
         for (uint64_t i = ROWS; i-- > 0;)
             if (!oracle_is_utf8(bytes + offsets[i], offsets[i + 1] - offsets[i])) first_bad = i;
         fastpair_rows rows = {.struct_size = sizeof rows,
