@@ -253,8 +253,9 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
     marker seen = {{0}};
     block ready[2];
     uint8_t *out = rest.out;
+    const int looks = kind.marks && kind.bits <= FP_STARTS_MOST_BITS;
     fp_looker rows = {NULL, NULL};
-    if (kind.marks) rows = fp_begin_looking(run);
+    if (looks) rows = fp_begin_looking(run);
     if (blocks) greatest = unpack(&tables, rest.packed, kind, greatest, &ready[0], seen.partial);
     for (uint64_t done = 1; done <= blocks; done++) {
         rest.packed += 8 * bits;
@@ -266,7 +267,7 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
         for (uint32_t n = 0; n < stores; n++) {
             __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 3);
             out = store_tokens(cells, &ready[(done - 1) % 2], n, kind, out);
-            if (kind.marks && n % 8 == 7 && rows.next)
+            if (looks && n % 8 == 7 && rows.next)
                 fp_look_at_starts(run, &rows, out, 8 * STORED / FP_DECODE_GROUP * FP_STARTS);
         }
     }
@@ -274,7 +275,7 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
      * them here. */
     __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
-    if (kind.marks) fp_end_looking(run, &rows);
+    if (looks) fp_end_looking(run, &rows);
     if (kind.marks) look_at_partial(decoder, run, &seen, blocks, out);
     rest.out = out;
     if (rest.groups) out = fp_decode_loop_avx2(decoder, &rest);

@@ -121,17 +121,18 @@ FP_LOOP_INLINE uint8_t *wide_groups(const fp_decoder *decoder, const fp_decode_r
     loop_place at = {.out = run->out};
     fp_marked marked;
     uint8_t *mark = fp_mark_of(&marked, 0);
+    const int looks = kind.marks && kind.bits <= FP_STARTS_MOST_BITS;
     fp_looker rows = {NULL, NULL};
-    if (kind.marks) rows = fp_begin_looking(run);
+    if (looks) rows = fp_begin_looking(run);
     for (; packed != end; packed += 2 * kind.bits) {
         const uint8_t *longest_end = at.out + FP_DECODE_GROUP * kind.cell_bytes;
         at = eight_tokens(&tables, packed, at, ahead, kind);
         at = eight_tokens(&tables, packed + kind.bits, at, ahead, kind);
         if (kind.marks) end_group(&at, mark--);
         if (at.out > longest_end) return NULL;
-        if (kind.marks && rows.next) fp_look_at_starts(run, &rows, at.out, FP_STARTS);
+        if (looks && rows.next) fp_look_at_starts(run, &rows, at.out, FP_STARTS);
     }
-    if (kind.marks) fp_end_looking(run, &rows);
+    if (looks) fp_end_looking(run, &rows);
     if (kind.marks) fp_look_at_marked(decoder, run, &marked, at.out, is_ascii(at.all));
     return at.out;
 }
