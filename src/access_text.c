@@ -167,7 +167,7 @@ static void offer_starts(fp_text_walk *walk) {
     const fastpair_destination *in = walk->rows->destination;
     const uint64_t row = walk->row;
     walk->watch.starts = NULL;
-    if (!walk->every_start || in->offset_bits != 32 || row < FP_START_STEP ||
+    if (!walk->every_start || in->offset_bits != 32 || row < walk->rows->first + FP_START_STEP ||
         row >= walk->rows->end)
         return;
     const uint64_t before = load_offset(in, row - FP_START_STEP);

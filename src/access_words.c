@@ -205,7 +205,7 @@ static void begin(word_walk *walk, const fp_range_job *job, const fp_chunk_view 
                                 fp_text_level(job->column, job->bulk)};
     /* If all tokens are UTF-8 by themselves, rows are. */
     walk->looks = job->text && !fp_chunk_is_whole(cold);
-    walk->watch = (fp_decode_watch){look, walk, 0};
+    walk->watch = (fp_decode_watch){.look = look, .context = walk};
     if (walk->are_long) fp_put_offset(destination, index, from);
     fp_text_begin(&walk->text, &walk->rows, from, 0);
     walk->text.has_ends = 1;

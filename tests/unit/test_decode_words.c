@@ -116,7 +116,7 @@ static void decode(const fp_decoder *decoder, const fp_dict *dict, uint64_t coun
                                    way & 1,    way & 2 ? 16 : 0, NULL};
             guard out = guard_make(size);
             told to = {dict, (const uint16_t *)(const void *)words.data, out.data, 0, 0};
-            const fp_decode_watch watch = {look, &to, 0};
+            const fp_decode_watch watch = {.look = look, .context = &to};
             if (way < 2) range.watch = &watch;
             uint64_t decoded = fp_decode_codes(decoder, &range, out.data, size);
             CHECK_EQ(decoded, size);
