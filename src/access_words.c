@@ -166,7 +166,7 @@ static void put_seen(word_walk *walk, uint64_t position, uint32_t count,
     for (uint32_t n = 0; word < end; n++) {
         const uint32_t words = n < known ? FP_SEEN_BLOCK : (uint32_t)(end - word);
         const uint32_t ends = count_ends(walk, word, words);
-        if (ends && n)
+        if (ends && n && blocks)
             at = position + blocks->after[n - 1].bytes +
                  last_bricks(walk, word, blocks->after[n - 1].left);
         put_ends(walk, word, ends, at);

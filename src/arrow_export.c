@@ -123,10 +123,9 @@ static fastpair_status decode(const fp_arrow_plan *plan, const fp_arrow_rows *ro
                               fastpair_error *error) {
     int is_text = 1;
     fp_alongside alongside = {plan->is_text ? &is_text : NULL, views ? follow : NULL, views};
-    fastpair_status status =
-        rows->listed
-            ? decode_listed(plan, rows, to, &is_text, error)
-            : fp_column_decode(plan->column, rows->first, rows->count, to, &alongside, error);
+    fastpair_status status = rows->listed ? decode_listed(plan, rows, to, &is_text, error)
+                                          : fp_column_decode(plan->column, rows->first, rows->count,
+                                                             to, &alongside, error);
     if (status || is_text) return status;
     if (views && views->row) /* the offsets once more */
         status = fp_column_decode(plan->column, rows->first, rows->count, to, NULL, error);
