@@ -45,6 +45,7 @@ typedef struct fp_text_walk {
     uint64_t row;             /* rows before this one need no look any more */
     int every_start;          /* all rows are looked at, whatever bytes are judged */
     uint64_t skip_to;         /* but for those from `row` on that begin before this byte */
+    uint64_t looked;          /* they were looked at when bytes up to here were known */
     uint32_t wait;            /* so many times more bytes are judged, whatever the decoder knows */
     uint32_t patience;        /* how long it last waited; 0 once the decoder knew something */
     int is_whole;

@@ -142,11 +142,16 @@ static void expect_hidden(fp_text_walk *walk, uint64_t to) {
 #define LEAST_WAIT 3u
 #define MOST_WAIT  63u
 
+/* Bytes between looks at rows. Each look costs branches that are guessed wrong. */
+#define BETWEEN_LOOKS (48u << 10)
+
 /* The decoder knows that bytes up to `known` are UTF-8. From now on each row is looked at, and rows before
- * once more. */
+ * once more, but not at once. */
 static void look_at_known(fp_text_walk *walk, uint64_t known) {
     if (!walk->every_start) walk->row = find_start(walk->rows, walk->rows->first, walk->from);
     walk->every_start = 1;
+    if (known - walk->looked < BETWEEN_LOOKS) return;
+    walk->looked = known;
     walk->row = find_start(walk->rows, walk->row, walk->skip_to);
     walk->is_wrong |= !look_at_eights(walk->rows, known, &walk->row);
 }
@@ -195,7 +200,7 @@ static void look(void *context, const fp_decode_seen *seen) {
         if (seen->is_ascii || walk->has_ends)
             skip_starts(walk, begin, known);
         else
-            look_at_known(walk, known);
+            look_at_known(walk, begin);
     } else if (walk->watch.wants_text) {
         walk->wait = walk->patience = 2 * walk->patience + LEAST_WAIT;
         if (walk->wait > MOST_WAIT) walk->wait = walk->patience = MOST_WAIT;
@@ -221,6 +226,7 @@ void fp_text_begin(fp_text_walk *walk, const fp_text_rows *rows, uint64_t from, 
                            .due = from,
                            .row = rows->first,
                            .skip_to = from,
+                           .looked = from,
                            .is_whole = is_whole,
                            .starts = {.bytes = rows->destination->bytes,
                                       .offsets = rows->destination->offsets,

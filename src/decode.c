@@ -51,7 +51,7 @@ static uint64_t readable_groups(const fp_decoder *decoder, const cursor *at) {
 
 /* The longest output of one call of a loop: long enough that the call costs nothing. Tokens of more
  * than 16 bytes count as 16, since few are as long as a cell. */
-#define RUN_BYTES   (32u << 10)
+#define RUN_BYTES   (64u << 10)
 #define ASIDE_BYTES (8u << 10)
 #define PAGE        4096u
 /* Where somebody watches, the first run is short: less is known of it than of the others. */

@@ -30,7 +30,7 @@ void fp_decoder_close(fp_decoder *decoder, const fastpair_allocator *allocator);
 
 /* Where blocks of FP_SEEN_BLOCK codes went, as far as a loop knows. */
 #define FP_SEEN_BLOCK  256u
-#define FP_SEEN_BLOCKS 8u
+#define FP_SEEN_BLOCKS 16u
 #define FP_SEEN_BRICK  16u
 typedef struct fp_decode_blocks {
     uint32_t count;

@@ -161,6 +161,9 @@ typedef union block {
  * *partial as make_long has it. */
 FP_INLINE __m512i unpack(const unpacker *tables, const uint8_t *packed, squeeze_kind kind,
                          __m512i greatest, block *to, uint64_t *partial) {
+#pragma GCC unroll 2
+    for (uint32_t line = 0; line < 8 * kind.bits; line += 64)
+        __builtin_prefetch((const void *)((uintptr_t)packed + FP_PACKED_AHEAD + line), 0, 3);
     __m512i low = unpack_32(&tables->spread, packed),
             high = unpack_32(&tables->spread, packed + 4 * kind.bits);
     if (kind.cell_bytes == 8)
@@ -213,9 +216,9 @@ FP_INLINE __m256i two_long_cells(const uint8_t *cells, uint64_t first_doubled,
 
 /* Codes are extracted as in four_cells. */
 FP_INLINE uint8_t *four_long(const uint8_t *cells, const long_block *from, uint32_t four,
-                             uint32_t bits, uint8_t *out) {
+                             squeeze_kind kind, uint8_t *out, __m512i *all) {
     __m256i low, high;
-    if (bits < 16) {
+    if (kind.bits < 16) {
         const uint16_t *doubled = from->doubled.narrow + four * 4;
         uint64_t word = fp_load64(doubled);
         low = two_long_cells(cells, (uint16_t)word, _pext_u64(word, 0xffff0000));
@@ -226,14 +229,16 @@ FP_INLINE uint8_t *four_long(const uint8_t *cells, const long_block *from, uint3
         low = two_long_cells(cells, (uint32_t)first, first >> 32);
         high = two_long_cells(cells, (uint32_t)second, second >> 32);
     }
-    return squeeze(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1), from->keep[four], out);
+    const __m512i joined = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    if (kind.marks) *all = _mm512_or_si512(*all, joined);
+    return squeeze(joined, from->keep[four], out);
 }
 
-/* Stores the tokens of the block's n-th store. */
+/* Stores the tokens of the block's n-th store. *all gets bits of their cells, if the loop marks. */
 FP_INLINE uint8_t *store_tokens(const uint8_t *cells, const block *from, uint32_t n,
-                                squeeze_kind kind, uint8_t *out) {
+                                squeeze_kind kind, uint8_t *out, __m512i *all) {
     return kind.cell_bytes == 8 ? eight_short(cells, &from->of_short, n, out)
-                                : four_long(cells, &from->of_long, n, kind.bits, out);
+                                : four_long(cells, &from->of_long, n, kind, out, all);
 }
 
 FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run *run,
@@ -251,12 +256,12 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
     const uint64_t ahead = run->ahead, blocks = readable_blocks(run, bits, BLOCK);
     fp_decode_run rest = *run; /* what is still to be decoded */
     __m512i greatest = _mm512_setzero_si512();
+    __m512i all = _mm512_setzero_si512(); /* bits of all cells, if the loop marks */
     marker seen = {{0}};
     block ready[2];
     uint8_t *out = rest.out;
-    const int looks = kind.marks && kind.bits <= FP_STARTS_MOST_BITS;
     fp_looker rows = {NULL, NULL};
-    if (looks) rows = fp_begin_looking(run);
+    if (kind.marks) rows = fp_begin_looking(run);
     if (blocks) greatest = unpack(&tables, rest.packed, kind, greatest, &ready[0], seen.partial);
     for (uint64_t done = 1; done <= blocks; done++) {
         rest.packed += 8 * bits;
@@ -267,8 +272,8 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
 #pragma GCC unroll 16
         for (uint32_t n = 0; n < stores; n++) {
             __builtin_prefetch((const void *)((uintptr_t)out + ahead), 0, 3);
-            out = store_tokens(cells, &ready[(done - 1) % 2], n, kind, out);
-            if (looks && n % 8 == 7 && rows.next)
+            out = store_tokens(cells, &ready[(done - 1) % 2], n, kind, out, &all);
+            if (kind.marks && n % 8 == 7 && rows.next)
                 fp_look_at_starts(run, &rows, out, 8 * STORED / FP_DECODE_GROUP * FP_STARTS);
         }
     }
@@ -276,8 +281,11 @@ FP_INLINE uint8_t *squeeze_blocks(const fp_decoder *decoder, const fp_decode_run
      * them here. */
     __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
-    if (looks) fp_end_looking(run, &rows);
-    if (kind.marks) look_at_partial(decoder, run, &seen, blocks, out);
+    if (kind.marks) {
+        fp_end_looking(run, &rows);
+        look_at_partial(decoder, run, &tables.spread, &seen, blocks,
+                        (fp_marks){out, !_mm512_movepi8_mask(all)});
+    }
     rest.out = out;
     if (rest.groups) out = fp_decode_loop_avx2(decoder, &rest);
     return out;

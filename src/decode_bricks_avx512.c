@@ -278,6 +278,7 @@ FP_INLINE uint8_t *store(squeezed made, uint8_t *out, uint64_t ahead) {
 /* Where bricks come from and go to. */
 typedef struct mason {
     __m512i bounds;
+    __m512i all; /* bits of all bytes, if the loop marks */
     const uint8_t *cells;
     uint8_t *out;
     uint64_t ahead;
@@ -289,15 +290,18 @@ typedef struct mason {
     do {                                                                                           \
         step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)                            \
     } while (0)
-#define LOAD_STEP(i)  ready[i] = squeeze(at->cells, list + (i)*AT_A_TIME, unit, at->bounds);
-#define STORE_STEP(i) out = store(ready[i], out, at->ahead);
+#define LOAD_STEP(i) ready[i] = squeeze(at->cells, list + (i)*AT_A_TIME, kind.unit, at->bounds);
+#define STORE_STEP(i)                                                                              \
+    if (kind.marks) all = _mm512_or_si512(all, ready[i].bytes);                                    \
+    out = store(ready[i], out, at->ahead);
 
 /* Bricks list .. end, a multiple of DEPTH * AT_A_TIME. */
 FP_INLINE void store_bricks(mason *at, const uint16_t *list, const uint16_t *end,
-                            const uint32_t unit) {
+                            const brick_kind kind) {
     _Static_assert(DEPTH == 8, "EACH_STEP has so many");
     squeezed ready[DEPTH];
     uint8_t *out = at->out;
+    __m512i all = at->all;
     if (list == end) return;
     EACH_STEP(LOAD_STEP);
     while ((list += DEPTH * AT_A_TIME) != end) {
@@ -306,6 +310,7 @@ FP_INLINE void store_bricks(mason *at, const uint16_t *list, const uint16_t *end
 #undef STORE_AND_LOAD
     }
     EACH_STEP(STORE_STEP);
+    at->all = all;
     at->out = out;
 }
 
@@ -314,17 +319,20 @@ FP_INLINE void store_singly(mason *at, const uint16_t *list, const uint16_t *end
     for (; list != end; list++) {
         __m128i bytes = cell(at->cells, *list, unit);
         _mm_storeu_si128((void *)at->out, bytes);
-        at->out += count_bits(_mm_cmple_epu8_mask(bytes, _mm512_castsi512_si128(at->bounds)));
+        const __mmask16 keep = _mm_cmple_epu8_mask(bytes, _mm512_castsi512_si128(at->bounds));
+        at->all = _mm512_or_si512(at->all, _mm512_zextsi128_si512(_mm_maskz_mov_epi8(keep, bytes)));
+        at->out += count_bits(keep);
     }
 }
 
-/* Looks at the tokens of partial codes in `blocks` blocks. They decode to bytes up to `known`. */
+/* Looks at the tokens of partial codes in `blocks` blocks. They decode to bytes up to marks.known. Where all
+ * of these are ASCII there are none. */
 FP_INLINE void look_at_partial(const fp_decoder *decoder, const fp_decode_run *run,
-                               const lister *by, uint64_t blocks, const uint8_t *known) {
+                               const lister *by, uint64_t blocks, fp_marks marks) {
     const uint32_t bits = decoder->code_bits;
     uint64_t next = 0, state = fp_state_after(run->out);
     *run->marks = (fp_marks){run->out, 0};
-    for (uint64_t n = 0; n < blocks * (BLOCK / 32); n++) {
+    for (uint64_t n = 0; !marks.is_ascii && n < blocks * (BLOCK / 32); n++) {
         __m512i codes = load_codes(by, run->packed + n * 4 * bits, bits),
                 found = find_partial_codes(by, codes);
         uint32_t mask = _mm512_test_epi16_mask(found, found);
@@ -340,7 +348,7 @@ FP_INLINE void look_at_partial(const fp_decoder *decoder, const fp_decode_run *r
     }
     state &= FP_STATE_MASK;
     if (state == FP_STATE_BETWEEN || (next == blocks * BLOCK && state != FP_STATE_WRONG))
-        *run->marks = (fp_marks){known, 0};
+        *run->marks = marks;
 }
 
 FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *run,
@@ -349,6 +357,7 @@ FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *
     mason at = {.cells = decoder->bricks->cells,
                 .bounds = _mm512_mask_set1_epi8(_mm512_set1_epi8((char)(PADDING - 1)),
                                                 0x0001000100010001, (char)PADDING),
+                .all = _mm512_setzero_si512(),
                 .out = run->out,
                 .ahead = run->ahead};
     const uint32_t bits = decoder->code_bits;
@@ -360,12 +369,13 @@ FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *
     for (uint64_t n = 0; n < blocks; n++) {
         for (uint32_t i = 0; i < BLOCK / 32; i++, rest.packed += 4 * bits) {
             __m512i codes = load_codes(&by, rest.packed, bits);
+            __builtin_prefetch((const void *)((uintptr_t)rest.packed + FP_PACKED_AHEAD), 0, 3);
             greatest = _mm512_max_epu16(greatest, codes);
             end = list_bricks(&by, codes, kind, end);
         }
         rest.groups -= BLOCK / FP_DECODE_GROUP;
         uint16_t *whole = end - (end - list) % (DEPTH * AT_A_TIME);
-        store_bricks(&at, list, whole, kind.unit);
+        store_bricks(&at, list, whole, kind);
         _mm512_storeu_si512(list, _mm512_loadu_si512(whole));
         end = list + (end - whole);
         run->blocks->after[n].bytes = (uint32_t)(at.out - run->out);
@@ -375,7 +385,9 @@ FP_INLINE uint8_t *brick_blocks(const fp_decoder *decoder, const fp_decode_run *
     const __m512i last = _mm512_set1_epi16((short)(decoder->code_slots - 1));
     if (_mm512_cmpgt_epu16_mask(greatest, last)) return NULL;
     store_singly(&at, list, end, kind.unit);
-    if (kind.marks) look_at_partial(decoder, run, &by, blocks, at.out);
+    if (kind.marks)
+        look_at_partial(decoder, run, &by, blocks,
+                        (fp_marks){at.out, !_mm512_movepi8_mask(at.all)});
     rest.out = at.out;
     if (rest.groups) at.out = fp_decode_long_avx2(decoder, &rest);
     return at.out;

@@ -23,6 +23,9 @@ FP_LOOP_INLINE void fetch(const uint8_t *from, uint64_t ahead) {
     __builtin_prefetch((const void *)((uintptr_t)from + ahead), 0, 3);
 }
 
+/* Codes of more bits are slower if this loop looks at rows, too (docs/lab/text-check.md). */
+#define STARTS_MOST_BITS 15u
+
 /* What the loop is compiled for. All are constants once everything is inlined. */
 typedef struct loop_kind {
     uint32_t bits, cell_bytes;
@@ -121,7 +124,7 @@ FP_LOOP_INLINE uint8_t *wide_groups(const fp_decoder *decoder, const fp_decode_r
     loop_place at = {.out = run->out};
     fp_marked marked;
     uint8_t *mark = fp_mark_of(&marked, 0);
-    const int looks = kind.marks && kind.bits <= FP_STARTS_MOST_BITS;
+    const int looks = kind.marks && kind.bits <= STARTS_MOST_BITS;
     fp_looker rows = {NULL, NULL};
     if (looks) rows = fp_begin_looking(run);
     for (; packed != end; packed += 2 * kind.bits) {

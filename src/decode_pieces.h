@@ -2,93 +2,103 @@
  *
  * In: the codes of a run, and for each block of them which have partial classes. Out: whether the run's
  * bytes are UTF-8. The trick: training leaves pieces of single characters and nothing else that is not
- * UTF-8 by itself, and they are rare. Steps (token_text.h) show whether neighbours among them fit. All
- * of it is inlined: gcc would not end a loop that calls it with vzeroupper. Only for x86-64. */
+ * UTF-8 by itself, and they are rare. Steps (token_text.h) show whether neighbours among them fit. They
+ * are listed first and read then, so that no branch depends on a single one. All of it is inlined: gcc
+ * would not end a loop that calls it with vzeroupper. Only for x86-64. */
 #ifndef FP_DECODE_PIECES_H
 #define FP_DECODE_PIECES_H
 
 #include "decode_avx512.h"
 
-#define FP_PIECES_BLOCK 64u /* codes */
+#define FP_PIECES_BLOCK  64u /* codes */
+#define FP_PIECES_BLOCKS (FP_MOST_RUN / FP_PIECES_BLOCK)
 
 /* So many codes of a run are looked at. */
-#define FP_MOST_PIECES 160u
+#define FP_MOST_PIECES 320u
 
 /* Which codes of each block have partial classes, in the order of look_up_classes. */
 typedef struct marker {
-    _Alignas(64) uint64_t partial[FP_MOST_RUN / FP_PIECES_BLOCK];
+    _Alignas(64) uint64_t partial[FP_PIECES_BLOCKS];
 } marker;
 
 /* Which of them are of the first half of a block. */
 #define FIRST_HALF 0x00ff00ff00ff00ffu
 
-/* Codes of a run whose tokens may not be UTF-8 by themselves, in order: where the next is looked for. */
-typedef struct finder {
-    const fp_decoder *decoder;
-    const uint8_t *packed;
-    uint64_t last;           /* where the last four packed bytes begin */
-    const uint64_t *partial; /* of all blocks, as in a marker */
-    uint64_t blocks;         /* that have such codes and come later, a bit for each */
-    uint64_t block;
-    uint64_t left; /* of `block`, a bit for each code */
-} finder;
+/* Codes of a run whose tokens may not be UTF-8 by themselves, and their numbers in the run, in order. */
+typedef struct piece_list {
+    uint32_t count;
+    uint16_t codes[FP_MOST_PIECES + FP_PIECES_BLOCK + 32],
+        at[FP_MOST_PIECES + FP_PIECES_BLOCK + 32];
+} piece_list;
 
-FP_INLINE finder find_blocks(const fp_decoder *decoder, const fp_decode_run *run,
-                             const marker *seen) {
-    finder in = {.decoder = decoder,
-                 .packed = run->packed,
-                 .last = (uint64_t)(run->packed_end - run->packed) - 4,
-                 .partial = seen->partial};
-    _Static_assert(FP_MOST_RUN / FP_PIECES_BLOCK % 8 == 0, "registers of blocks");
+/* A bit for each block that has such codes. */
+FP_INLINE uint64_t find_blocks(const marker *seen) {
+    uint64_t found = 0;
+    _Static_assert(FP_PIECES_BLOCKS % 8 == 0, "registers of blocks");
 #pragma GCC unroll 4
-    for (uint32_t i = 0; i < FP_MOST_RUN / FP_PIECES_BLOCK; i += 8) {
+    for (uint32_t i = 0; i < FP_PIECES_BLOCKS; i += 8) {
         __m512i eight = _mm512_load_si512(seen->partial + i);
-        in.blocks |= (uint64_t)_mm512_test_epi64_mask(eight, eight) << i;
+        found |= (uint64_t)_mm512_test_epi64_mask(eight, eight) << i;
     }
-    return in;
+    return found;
 }
 
-/* The number of the next such code of the run, and the code; 0 if there is none. */
-FP_INLINE int find_next(finder *in, uint64_t *at, uint32_t *code) {
-    if (!in->left) {
-        if (!in->blocks) return 0;
-        in->block = (uint32_t)__builtin_ctzll(in->blocks);
-        in->blocks &= in->blocks - 1;
-        const uint64_t bits = in->partial[in->block];
-        in->left = _pext_u64(bits, FIRST_HALF) | _pext_u64(bits, ~FIRST_HALF) << 32;
+/* Appends those of 32 codes that have a bit. Up to 32 numbers after the list are overwritten, too. */
+FP_INLINE void list_pieces(const spreader *spread, const uint8_t *packed, uint32_t first,
+                           uint32_t bits, piece_list *list) {
+    static const uint16_t counted[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                         11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                         22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+    const __m512i at =
+        _mm512_add_epi16(_mm512_loadu_si512(counted), _mm512_set1_epi16((short)first));
+    _mm512_storeu_si512(list->codes + list->count,
+                        _mm512_maskz_compress_epi16(bits, unpack_32(spread, packed)));
+    _mm512_storeu_si512(list->at + list->count, _mm512_maskz_compress_epi16(bits, at));
+    list->count += (uint32_t)count_bits(bits);
+}
+
+/* Lists the pieces of some blocks. 0 if there are too many. */
+FP_INLINE int find_pieces(const spreader *spread, const uint8_t *packed, uint32_t code_bits,
+                          const marker *seen, uint64_t blocks, piece_list *list) {
+    list->count = 0;
+    for (; blocks; blocks &= blocks - 1) {
+        const uint32_t block = (uint32_t)__builtin_ctzll(blocks);
+        const uint8_t *from = packed + block * (uint64_t)(FP_PIECES_BLOCK / 8) * code_bits;
+        const uint64_t partial = seen->partial[block];
+        list_pieces(spread, from, block * FP_PIECES_BLOCK, (uint32_t)_pext_u64(partial, FIRST_HALF),
+                    list);
+        list_pieces(spread, from + 4 * code_bits, block * FP_PIECES_BLOCK + 32,
+                    (uint32_t)_pext_u64(partial, ~FIRST_HALF), list);
+        if (list->count > FP_MOST_PIECES) return 0;
     }
-    *at = in->block * FP_PIECES_BLOCK + (uint32_t)__builtin_ctzll(in->left);
-    in->left &= in->left - 1;
-    const uint64_t bit = *at * in->decoder->code_bits,
-                   from = bit / 8 < in->last ? bit / 8 : in->last;
-    *code = fp_load32(in->packed + from) >> (bit - 8 * from) & ((1u << in->decoder->code_bits) - 1);
     return 1;
 }
 
-/* The state after the codes of a run that begins with `state`, WRONG if there are so many of them that it
- * is cheaper to judge bytes. All other tokens are UTF-8 by themselves, so between two codes that are not
- * neighbours no character may lack anything. */
-FP_INLINE uint64_t read_pieces(finder in, uint64_t state, uint64_t codes) {
-    uint64_t at, next = 0, tries = FP_MOST_PIECES;
-    uint32_t code;
-    while (find_next(&in, &at, &code)) {
-        if (!tries--) return FP_STATE_WRONG;
-        if (at != next && state & FP_STATE_MASK) return FP_STATE_WRONG;
-        state = fp_take_step(state, fp_step_of(in.decoder, code));
-        next = at + 1;
+/* Whether codes of a run that begins with `state` are UTF-8. All other tokens are by themselves, so between
+ * two codes that are not neighbours no character may lack anything. */
+FP_INLINE int are_pieces_good(const fp_decoder *decoder, const piece_list *list, uint64_t state,
+                              uint64_t codes) {
+    uint64_t next = 0, wrong = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        wrong |= state & -(uint64_t)(list->at[i] != next);
+        state = fp_take_step(state, fp_step_of(decoder, list->codes[i])) & FP_STATE_MASK;
+        next = list->at[i] + 1u;
     }
-    return next != codes && state & FP_STATE_MASK ? FP_STATE_WRONG : state & FP_STATE_MASK;
+    return !wrong && state != FP_STATE_WRONG && (state == FP_STATE_BETWEEN || next == codes);
 }
 
-/* Looks at the tokens of partial classes in `blocks` blocks, which decode to bytes up to `known`. */
+/* Looks at the tokens of partial classes in `blocks` blocks, which decode to bytes up to marks.known. */
 FP_INLINE void look_at_partial(const fp_decoder *decoder, const fp_decode_run *run,
-                               const marker *seen, uint64_t blocks, const uint8_t *known) {
-    const finder in = find_blocks(decoder, run, seen);
+                               const spreader *spread, const marker *seen, uint64_t blocks,
+                               fp_marks marks) {
+    const uint64_t partial = find_blocks(seen);
+    piece_list list;
     *run->marks = (fp_marks){run->out, 0};
     /* Where most blocks have such codes it is cheaper to judge all bytes. */
-    if (count_bits(in.blocks) > blocks / 2) return;
-    if (read_pieces(in, fp_state_after(run->out), blocks * FP_PIECES_BLOCK) != FP_STATE_WRONG)
-        *run->marks = (fp_marks){known, 0};
+    if (count_bits(partial) > blocks / 2) return;
+    if (!find_pieces(spread, run->packed, decoder->code_bits, seen, partial, &list)) return;
+    if (are_pieces_good(decoder, &list, fp_state_after(run->out), blocks * FP_PIECES_BLOCK))
+        *run->marks = marks;
 }
 
 #endif

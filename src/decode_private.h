@@ -64,7 +64,7 @@ typedef struct fp_marks {
 } fp_marks;
 
 /* A run has at most so many codes, if a token may have more than 8 bytes. */
-#define FP_MOST_RUN 2048u
+#define FP_MOST_RUN 4096u
 
 /* What one call of a loop decodes: `groups` groups of packed codes. Of each group the loop reads
  * fp_group_reach bytes, and anything before packed_end. The output has room for groups * 16 cells

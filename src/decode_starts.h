@@ -19,9 +19,6 @@ typedef struct fp_looker {
     const uint8_t *next; /* the next row's offset; NULL: nobody wants to know */
 } fp_looker;
 
-/* Codes of more bits are slower if loops look at rows, too (docs/lab/text-check.md). */
-#define FP_STARTS_MOST_BITS 15u
-
 static inline __attribute__((always_inline)) fp_looker fp_begin_looking(const fp_decode_run *run) {
     const fp_decode_starts *starts = run->starts;
     const uint64_t most = run->groups * FP_STARTS + FP_START_STEP;

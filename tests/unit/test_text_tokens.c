@@ -291,10 +291,21 @@ static void columns(uint32_t longest, int kind, uint64_t *random) {
         c.mean = (i + (uint32_t)kind) % 2 ? 12 : 300;
         fill(&c, rare[i % 5], random);
         if (i == 0) outcomes[try_both(&c)]++;
-        for (uint32_t k = 0; k < 4; k++) {
+        for (uint32_t k = 0; k < 5; k++) {
             uint64_t place = any_place(&c, random), row = 0;
             uint32_t before = c.codes[place];
             c.shift_at = UINT64_MAX;
+            if (k == 4) { /* a letter between the parts of a character */
+                const uint64_t first = place < CODES - 3 ? place : CODES - 3;
+                uint32_t kept[3];
+                memcpy(kept, c.codes + first, sizeof kept);
+                c.codes[first] = code_of(&c.words, "\xe2\x82");
+                c.codes[first + 1] = code_of(&c.words, "0");
+                c.codes[first + 2] = code_of(&c.words, "\xac");
+                CHECK(!try_both(&c));
+                memcpy(c.codes + first, kept, sizeof kept);
+                continue;
+            }
             if (k < 3) {
                 c.codes[place] = any_code(&c.words, k > 0, random);
             } else { /* a row begins one byte into a token that is UTF-8 by itself */
