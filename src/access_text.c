@@ -165,7 +165,7 @@ static void skip_starts(fp_text_walk *walk, uint64_t begin, uint64_t known) {
 }
 
 /* Where eight rows have at most so many bytes, the decoder looks at what they begin with. */
-#define SHORT_EIGHT 512u
+#define SHORT_EIGHT 1024u
 
 /* Gives the decoder rows to look at, if the next ones are short and those before them are there. */
 static void offer_starts(fp_text_walk *walk) {
