@@ -6,7 +6,7 @@ import importlib.metadata
 
 from . import machine
 from .document import Table
-from .engine_systems import SYSTEMS
+from .engine_systems import CONTROLS, FILLED, SYSTEMS
 
 PACKAGES = ("fastpair", "duckdb", "polars", "pyarrow")
 PETABYTE = 1e15
@@ -75,11 +75,14 @@ def looked_for(what, about):
 
 
 def scaling(medians, counts):
-    gain = medians["control", "control", counts[0]] / medians["control", "control", counts[-1]]
+    one = {name: medians["control", name, counts[0]] for name in CONTROLS}
+    gain = {name: one[name] / medians["control", name, counts[-1]] for name in CONTROLS}
     return (
-        f"{counts[-1]} threads of SHA-256, which share nothing, were {gain:.2f} times as fast as one, "
-        f"in the same turns, for the {medians['control', 'control', counts[0]] * 1e3:.0f} ms that one thread of "
-        "it took. That is what the machine had to give while the above was measured."
+        f"{counts[-1]} threads of SHA-256, which share nothing, were {gain['control']:.2f} times as fast as one, "
+        f"in the same turns, for the {one['control'] * 1e3:.0f} ms that one thread of it took. "
+        f"{counts[-1]} threads that did nothing but write {FILLED / 1e9:.0f} GB of memory, each its share, were "
+        f"{gain['memory']:.2f} times as fast as one, which took {one['memory'] * 1e3:.0f} ms. That is what the machine "
+        "had to give while the above was measured. All lines in a frame are as much memory that must be written."
     )
 
 

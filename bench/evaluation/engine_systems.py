@@ -3,7 +3,9 @@ with the same lines as a table of fastpair, as Parquet with zstd, and as a datab
 a class that counts the lines with a substring, or reads all of them into Polars, and says how long that took.
 """
 
+import ctypes
 import hashlib
+import mmap
 import os
 import threading
 import time
@@ -119,6 +121,9 @@ def summary(frame):
 # seconds, and the last time counts.
 AWAKE = 0.2
 
+# Bytes that threads write which do nothing else.
+FILLED = 1_000_000_000
+
 
 def measured(work):
     """What the first run of `work` took, what the last of some took, and what it returned. The result of the
@@ -142,19 +147,36 @@ class Control:
     def measure(self, what, needle):
         data, pieces = bytes(1 << 22), 12 // self.threads
 
-        def work():
+        def work(number):
             for _ in range(pieces):
                 hashlib.sha256(data)
 
+        return self.side_by_side(work)
+
+    def side_by_side(self, work):
+        """work(number) in each thread."""
+
         def run():
-            threads = [threading.Thread(target=work) for _ in range(self.threads - 1)]
+            threads = [threading.Thread(target=work, args=(n,)) for n in range(1, self.threads)]
             for thread in threads:
                 thread.start()
-            work()
+            work(0)
             for thread in threads:
                 thread.join()
 
         return dict(measured(run)[0], answer=None)
+
+
+class Memory(Control):
+    """What threads gain that do nothing but write FILLED bytes of memory, each its share."""
+
+    def measure(self, what, needle):
+        size = FILLED // self.threads
+        memory = [mmap.mmap(-1, size) for _ in range(self.threads)]
+        for block in memory:
+            block.madvise(mmap.MADV_HUGEPAGE)
+        places = [ctypes.addressof(ctypes.c_char.from_buffer(block)) for block in memory]
+        return self.side_by_side(lambda number: ctypes.memset(places[number], 1, size))
 
 
 class System:
@@ -288,6 +310,9 @@ SYSTEMS = {
 }
 
 
+CONTROLS = {"control": Control, "memory": Memory}
+
+
 def installed(folder):
     found = dict(SYSTEMS)
     if not os.path.exists(Paths(folder).extension):
@@ -298,7 +323,7 @@ def installed(folder):
 def make(folder, threads):
     paths = Paths(folder)
     systems = {name: SYSTEMS[name](paths, threads) for name in installed(folder)}
-    return dict(systems, control=Control(threads))
+    return dict(systems, **{name: control(threads) for name, control in CONTROLS.items()})
 
 
 class Counting:
