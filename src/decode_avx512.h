@@ -13,10 +13,6 @@
                           "avx512vbmi2")))
 #define FP_INLINE static inline __attribute__((always_inline)) FP_TARGET
 
-/* How far ahead of the loads packed codes are fetched. CPUs should do it by themselves, but lose track where
- * the addresses of a program's instructions happen to collide (docs/lab/text-check.md). */
-#define FP_PACKED_AHEAD 1024u
-
 /* fp_spread in registers. */
 typedef struct spreader {
     __m512i places, shifts, code_mask;

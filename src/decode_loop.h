@@ -129,6 +129,7 @@ FP_LOOP_INLINE uint8_t *wide_groups(const fp_decoder *decoder, const fp_decode_r
     if (looks) rows = fp_begin_looking(run);
     for (; packed != end; packed += 2 * kind.bits) {
         const uint8_t *longest_end = at.out + FP_DECODE_GROUP * kind.cell_bytes;
+        fetch(packed, FP_PACKED_AHEAD);
         at = eight_tokens(&tables, packed, at, ahead, kind);
         at = eight_tokens(&tables, packed + kind.bits, at, ahead, kind);
         if (kind.marks) end_group(&at, mark--);
