@@ -81,8 +81,8 @@ typedef struct fp_decode_run {
     fp_decode_blocks *blocks; /* has none; loops may say more */
 } fp_decode_run;
 
-/* How far ahead of the loads packed codes are fetched. CPUs should do it by themselves, but lose track where
- * the addresses of a program's instructions happen to collide (docs/lab/text-check.md). */
+/* How far ahead of the loads packed codes are fetched. CPUs should do it by themselves, but do not in some
+ * copies of one and the same program (docs/lab/text-check.md). */
 #define FP_PACKED_AHEAD 1024u
 
 /* Returns where the output ends, or NULL if a code is not below N. */
