@@ -1,5 +1,5 @@
-/* chunk_decode.c - from one chunk's sections to bytes. In: a header that
- * passed its checks, and sections that may hold anything. Out: exactly the slice asked for.
+/* chunk_decode.c - from one chunk's sections to bytes. In: a header that passed its checks, and
+ * sections that may hold anything. Out: exactly the slice asked for.
  *
  * The trick: the sidecar says where every batch's bytes begin. So any slice is some whole batches,
  * decoded in place, and at most one cut batch at each end, decoded aside and copied. Refuses

@@ -255,9 +255,9 @@ static int try_both(column *c) {
     return is_good;
 }
 
-/* A code near a border: of a chunk, of a run of 2048 or 4096 codes, of a batch, or anywhere. */
+/* A code near a border: of a chunk, of a run of 4096 or 8192 codes, of a batch, or anywhere. */
 static uint64_t any_place(const column *c, uint64_t *random) {
-    static const uint64_t borders[] = {2048, 4096, BATCH, 64, 1};
+    static const uint64_t borders[] = {4096, 8192, BATCH, 64, 1};
     uint64_t r = check_random(random), chunk = r % CHUNKS, near = (r >> 8) % 5, place;
     uint64_t begin = c->starts[chunk], size = c->starts[chunk + 1] - begin;
     if ((r >> 16) % 6 == 0)
