@@ -193,7 +193,7 @@ fastpair_status fastpair_column_open_source(const fastpair_range_source *source,
                                             fastpair_column **column, fastpair_error *error) {
     /* Both ends are less than 64,000 bytes. Footers of most files are smaller than the tail, and the
      * first dictionary of a file of 12-bit codes is smaller than the head. */
-    static const fp_source_sizes sizes = {36u << 10, 26u << 10, 4u << 20};
+    static const fp_source_sizes sizes = {36u << 10, FP_READ_AT_OPENING, 4u << 20};
     return fp_column_open_sized(source, &sizes, options, column, error);
 }
 

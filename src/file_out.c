@@ -100,6 +100,11 @@ fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, f
     return status ? status : put(file, block->data, block->size, error);
 }
 
+uint64_t fp_file_out_dictionary_end(const fp_file_out *file, uint32_t number) {
+    const fp_dict_entry *entries = (const fp_dict_entry *)(const void *)file->dict_entries.data;
+    return entries[number].position + entries[number].block_bytes;
+}
+
 void fp_file_out_use_tokens(fp_file_out *file, uint32_t number, uint32_t tokens) {
     fp_dict_entry *entries = (fp_dict_entry *)(void *)file->dict_entries.data;
     entries[number].tokens_in_use += tokens;

@@ -49,6 +49,9 @@
 #define FP_MAX_PARTS          64u
 #define FP_BLOCK_START        16u /* of every block: kind, header size, block size */
 
+/* So much of a file's beginning is read when the file is opened in ranges. */
+#define FP_READ_AT_OPENING (26u << 10)
+
 #define FP_LENGTH_BLOCK    256u /* rows in a block of the row-length section */
 #define FP_NO_DICTIONARY   UINT32_MAX
 #define FP_MAX_CHUNK_ROWS  (1ull << 28)

@@ -31,8 +31,9 @@ struct fastpair_writer {
     fp_regimes regimes;
     fp_chooser chooser;
     fp_file_out file;
-    int trained;   /* the first model is settled: trained, given, or none needed */
-    int tries_all; /* all of a small column waits: every codec is to be tried on it */
+    uint64_t copied_bytes; /* of dictionaries that are in the file more than once */
+    int trained;           /* the first model is settled: trained, given, or none needed */
+    int tries_all;         /* all of a small column waits: every codec is to be tried on it */
     int failed;
     int finished;
 };

@@ -12,6 +12,9 @@
  * them. */
 #define MAX_RENUMBERINGS 4
 
+/* Of the file's bytes, copies of dictionaries may take this part. */
+#define COPIES_DIVISOR 128u
+
 /* The model that parses: the writer's own or the given one; NULL: all is stored. */
 static const fastpair_dictionary *model_in_force(const fastpair_writer *writer) {
     return writer->regimes.present.model ? writer->regimes.present.model
@@ -187,6 +190,27 @@ static fastpair_status try_model(fastpair_writer *writer, uint32_t from, uint32_
     return status;
 }
 
+/* Writes the dictionary that was returned to once more, before its next chunk: whoever reads a row of
+ * that chunk over a network gets both by one request. */
+static fastpair_status copy_dictionary(fastpair_writer *writer, fastpair_error *error) {
+    const fp_settings *settings = &writer->settings;
+    fp_file_out *file = &writer->file;
+    fp_regime *present = &writer->regimes.present;
+    fp_buffer block = {0};
+    if (fp_file_out_dictionary_end(file, present->numbering->number) <= FP_READ_AT_OPENING)
+        return FASTPAIR_OK;
+    fastpair_status status = fp_dict_build(&present->numbering->dict, settings->alignment,
+                                           &settings->allocator, &block, error);
+    if (!status && writer->copied_bytes + block.size <= file->position / COPIES_DIVISOR) {
+        writer->copied_bytes += block.size;
+        memset(present->used, 0, FP_MAX_TOKENS);
+        status = fp_file_out_dictionary(file, &present->numbering->dict, &block,
+                                        &present->numbering->number, error);
+    }
+    fp_buffer_close(&block, &settings->allocator);
+    return status;
+}
+
 /* Puts another regime in force for drafts from .. end: `next` after TRAIN, an earlier one after
  * RETURN. */
 static fastpair_status change_regime(fastpair_writer *writer, uint32_t from, uint32_t end,
@@ -198,6 +222,7 @@ static fastpair_status change_regime(fastpair_writer *writer, uint32_t from, uin
         fp_regimes_enter(&writer->regimes, *next, allocator);
     else
         fp_regimes_return(&writer->regimes, decision.which, allocator);
+    if (!status && decision.action == FP_RETURN) status = copy_dictionary(writer, error);
     if (status) return status;
     fp_flight_forget(&writer->flight, from, end);
     return parse_until(writer, end, error);

@@ -1,7 +1,8 @@
 /* test_source_dictionaries.c - a column that returns to an earlier dictionary, read in ranges: a row
  * takes one round of requests, since the footer says which dictionary the row's chunk uses; none for
  * the dictionary if that came when the file was opened. What the footer says of it is compared with
- * the chunk wherever the chunk is read, and a footer that says nothing costs a round. */
+ * the chunk wherever the chunk is read, and a footer that says nothing costs a round. In larger files the
+ * dictionary is written again. */
 #include "convert.h"
 #include "forge.h"
 #include "frames.h"
@@ -9,10 +10,10 @@
 #include "truth.h"
 #include "verify.h"
 
-enum { PART_BYTES = 4 << 20, ENTRY_DICTIONARY = 20, HEAD_BYTES = 26 << 10 };
+enum { PART_BYTES = 4 << 20, ENTRY_DICTIONARY = 20, HEAD_BYTES = FP_READ_AT_OPENING };
 
-/* Rows of one kind, of another, and of the first again. */
-static forge_bytes write_column(const shape *a, const shape *b) {
+/* Rows of several parts, one after the other. */
+static forge_bytes write_column(const shape *const *parts, uint32_t count) {
     forge_bytes image = {0};
     fastpair_sink sink = {forge_write, &image};
     fastpair_writer *writer = NULL;
@@ -22,9 +23,8 @@ static forge_bytes write_column(const shape *a, const shape *b) {
                                          .code_bits = 12,
                                          .chunk_bytes = 1u << 20,
                                          .expert = EXPERT(.sample_bytes = 1u << 20)};
-    const shape *parts[] = {a, b, a};
     verify_ok(fastpair_writer_open(&sink, &options, &writer, &error), &error, "open");
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < count; i++)
         verify_ok(fastpair_writer_append(writer, &parts[i]->rows, &error), &error, "append");
     verify_ok(fastpair_writer_finish(writer, &error), &error, "finish");
     fastpair_writer_close(writer);
@@ -121,12 +121,71 @@ static void lies(forge_bytes image, uint32_t said, int opens) {
     free(changed.data);
 }
 
+/* The number of the first chunk after a position. */
+static uint64_t chunk_after(const uint8_t *chunks, uint64_t position) {
+    uint64_t number = 0;
+    while (forge_get(chunks + 32 * number, 8) < position) number++;
+    return number;
+}
+
+/* The first row of a chunk, read in ranges from a file just opened, takes one request and is the same
+ * as in memory. */
+static void one_request(forge_bytes image, fastpair_column *whole, uint64_t number) {
+    const fp_source_sizes sizes = {4096, HEAD_BYTES, 4u << 20};
+    ranged from;
+    ranged_start(&from, image.data, image.size);
+    fastpair_range_source source = ranged_source(&from, 0);
+    fastpair_column *column = NULL;
+    fastpair_error error = {.message = ""};
+    fastpair_chunk_info chunk = {.struct_size = sizeof chunk};
+    uint8_t row[4096], expected[4096];
+    uint64_t size = 0, expected_size = 1;
+    if (!verify_ok(fp_column_open_sized(&source, &sizes, NULL, &column, &error), &error, "source"))
+        return;
+    fastpair_column_get_chunk(whole, number, &chunk, NULL);
+    fastpair_column_decode_row(whole, chunk.first_row, expected, sizeof expected, &expected_size,
+                               NULL, NULL);
+    from.requests = 0;
+    verify_ok(
+        fastpair_column_decode_row(column, chunk.first_row, row, sizeof row, &size, NULL, &error),
+        &error, "row");
+    CHECK(size == expected_size && !memcmp(row, expected, size));
+    CHECK_EQ(from.requests, 1);
+    fastpair_column_close(column);
+    ranged_end(&from);
+}
+
+/* In a file that is large enough for it, a dictionary that comes back is written again, whole, and its
+ * next chunk follows it. The first one, which readers have from opening, is not. */
+static void copies(forge_bytes image) {
+    const uint8_t *footer = image.data + forge_get(image.data + image.size - FORGE_TRAILER, 8);
+    const uint8_t *entries = footer + FORGE_FOOTER_HEADER;
+    uint64_t dictionaries = forge_get(footer + 16, 8), copied = 0;
+    CHECK(dictionaries > 2);
+    fastpair_column *whole = NULL;
+    fastpair_error error = {.message = ""};
+    verify_ok(fastpair_column_open(image.data, image.size, NULL, &whole, &error), &error, "open");
+    verify_ok(fastpair_column_validate(whole, &error), &error, "validate");
+    const uint8_t *second = image.data + forge_get(entries + 24, 8);
+    for (uint64_t d = 1; d < dictionaries; d++) {
+        uint64_t position = forge_get(entries + 24 * d, 8),
+                 size = forge_get(entries + 24 * d + 8, 8);
+        CHECK_EQ(size, forge_get(second + 8, 8));
+        CHECK(!memcmp(image.data + position, second, size));
+        if (d > 1) copied += size;
+        one_request(image, whole, chunk_after(entries + 24 * dictionaries, position));
+    }
+    CHECK(copied <= image.size / 128);
+    fastpair_column_close(whole);
+}
+
 int main(void) {
     shape a, b;
     uint64_t seed = verify_seed();
     shape_make(&a, SHAPE_LOG_LINES, seed, &(shape_options){.bytes = PART_BYTES});
     shape_make(&b, SHAPE_URLS, seed, &(shape_options){.bytes = PART_BYTES});
-    forge_bytes image = write_column(&a, &b);
+    const shape *parts[] = {&a, &b, &a, &b, &a, &b, &a, &b};
+    forge_bytes image = write_column(parts, 3);
     CHECK_EQ(forge_get(late_entry(image) + ENTRY_DICTIONARY, 4), 1);
     late_row(image, &a, 4096, 2, 2);
     forge_bytes silent = saying(image, 0);
@@ -148,6 +207,9 @@ int main(void) {
         late_row(cold, &a, HEAD_BYTES, 1, 1);
         free(cold.data);
     }
+    free(image.data);
+    image = write_column(parts, 8);
+    copies(image);
     free(image.data);
     shape_free(&a), shape_free(&b);
     return check_done();
