@@ -1,10 +1,15 @@
 """What the tests share: columns of every shape, and --slow."""
 import functools
 import random
+import signal
 
 import pytest
 
 import fastpair as fp
+
+
+# Shells start what runs in the background with interrupts ignored, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
