@@ -57,7 +57,8 @@ void fp_device_dict_write_head(const fp_plan *plan, const fp_device_dict *at, ui
                         .near = resident->near,
                         .split = resident->split,
                         .staging = plan->staging,
-                        .further = {resident->further[0], resident->further[1]}};
+                        .further = {resident->further[0], resident->further[1]},
+                        .warps = plan->warps};
     memcpy(memory + at->head, &head, sizeof head);
 }
 

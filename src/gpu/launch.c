@@ -1,7 +1,7 @@
 /* launch.c - queueing the assembled decoder. In: a decode of an uploaded job. Out: kernels on the
  * caller's stream, in as few launches as hold all chunks. The trick: chunks with different
- * dictionaries go into one launch where blocks for all of them are nearly as large as blocks for
- * each, so that small columns do not leave the device half empty. */
+ * dictionaries go into one launch, where a block uses as many warps as its dictionary has room for, so
+ * that small columns do not leave the device half empty. */
 #include "launch.h"
 
 #include <string.h>
@@ -18,8 +18,7 @@
 typedef struct span_launch {
     uint32_t kernel;
     uint32_t dicts; /* that have spans in it */
-    /* The largest resident dictionary of any of them, and the largest output buffer. */
-    uint32_t resident_bytes, staging;
+    fp_block block; /* which do for any of them */
     /* 32 KiB, of which only what is filled in counts. */
     fp_gpu_span_launch launched;
 } span_launch;
@@ -42,12 +41,12 @@ fp_batch_places fp_batch_places_of(const fastpair_gpu_job *job, const fp_job_chu
     return places;
 }
 
-/* Teams of blocks. As many as there are dictionaries, so that most blocks need one or two; more if
- * chunks are many, as each block then goes through fewer of them, but not with HOT, which loses
- * more by it; with FAR every block is a team. Measured: docs/lab. */
-static uint32_t count_teams(fp_gpu_home home, uint32_t dicts, uint32_t spans) {
+/* Teams of blocks, which kernels divide further by dictionary. More than one if chunks are many, as each
+ * block then goes through fewer of them, but not with HOT, which loses more by it; with FAR every
+ * block is a team. Measured: docs/lab. */
+static uint32_t count_teams(fp_gpu_home home, uint32_t spans) {
     if (home == FP_GPU_FAR) return UINT32_MAX;
-    return home == FP_GPU_HOT ? dicts : greater(dicts, spans / SPANS_PER_TEAM);
+    return home == FP_GPU_HOT ? 1 : greater(1, spans / SPANS_PER_TEAM);
 }
 
 static int is_full(const fp_gpu_span_launch *launched) {
@@ -59,14 +58,22 @@ static uint64_t status_of(const fp_decode *decode, uint64_t listed) {
     return fp_output(&decode->outputs, chunk->column)->status;
 }
 
-/* Whether blocks for what is in the launch and one more dictionary are nearly as good as blocks for
- * the dictionary alone. */
+static fp_block block_of(const fastpair_gpu_job *job, const fp_job_dict *dict) {
+    return fp_plan_block(fp_job_kernel(dict), &job->gpu->info, dict->plan.resident.bytes,
+                         dict->plan.staging);
+}
+
+/* Blocks for what is in the launch and one more dictionary. */
+static fp_block block_with(const fastpair_gpu_job *job, const fp_job_dict *dict,
+                           const span_launch *making) {
+    return fp_plan_both(fp_job_kernel(dict), &job->gpu->info, making->block, block_of(job, dict));
+}
+
+/* Whether nearly as many blocks run at once as would with either alone. */
 static int goes_with(const fastpair_gpu_job *job, const fp_job_dict *dict,
                      const span_launch *making) {
-    fp_block block = fp_plan_block(fp_job_kernel(dict), &job->gpu->info,
-                                   greater(making->resident_bytes, dict->plan.resident.bytes),
-                                   greater(making->staging, dict->plan.staging));
-    return !making->dicts || 4 * block.warps >= 3 * dict->plan.warps;
+    uint32_t most = greater(making->block.resident, block_of(job, dict).resident);
+    return !making->dicts || 4 * block_with(job, dict, making).resident >= 3 * most;
 }
 
 static fp_gpu_span make_span(const fp_decode *decode, const fp_job_chunk *chunk,
@@ -102,13 +109,13 @@ static uint64_t add_chunks(const fp_decode *decode, const fp_job_dict *dict, uin
         launched->spans[s].dict_end = launched->batches;
     launched->spans[launched->span_count] = (fp_gpu_span){.first_batch = launched->batches};
     making->dicts += 1;
-    making->resident_bytes = greater(making->resident_bytes, dict->plan.resident.bytes);
-    making->staging = greater(making->staging, dict->plan.staging);
+    making->block = block_with(decode->job, dict, making);
     return at;
 }
 
 static void start_anew(span_launch *making) {
-    making->dicts = making->resident_bytes = making->staging = 0;
+    making->dicts = 0;
+    making->block = (fp_block){0};
     making->launched.span_count = making->launched.batches = 0;
 }
 
@@ -119,9 +126,9 @@ static fp_cu_result flush(const fp_decode *decode, span_launch *making) {
     const fp_kernel *kernel = &fp_kernel_table()[making->kernel];
     fp_gpu_span_launch *launched = &making->launched;
     if (!making->dicts) return 0;
-    fp_block block = fp_plan_block(kernel, &gpu->info, making->resident_bytes, making->staging);
+    const fp_block block = making->block;
     uint32_t blocks = (launched->batches + BATCHES_PER_BLOCK - 1) / BATCHES_PER_BLOCK;
-    uint32_t teams = count_teams(kernel->home, making->dicts, launched->span_count);
+    uint32_t teams = count_teams(kernel->home, launched->span_count);
     launched->blocks = blocks < block.resident ? blocks : block.resident;
     launched->teams = teams < launched->blocks ? teams : launched->blocks;
     fp_launch launch = {.function = gpu->kernels[making->kernel],

@@ -23,6 +23,15 @@ static int has_one_length(const fp_shape *shape) {
     return 0;
 }
 
+/* Fills in how many blocks of these warps and this shared memory run at once. */
+static void count_resident(const fp_kernel *kernel, const fastpair_gpu_info *gpu, fp_block *block) {
+    fp_block_needs needs = {32 * block->warps, fp_register_limit(kernel->threads, 1),
+                            block->shared};
+    uint32_t each = fp_resident_blocks(gpu, &needs);
+    /* Whatever the model says, one block must run. */
+    block->resident = gpu->multiprocessors * (each ? each : 1);
+}
+
 fp_block fp_plan_block(const fp_kernel *kernel, const fastpair_gpu_info *gpu,
                        uint32_t resident_bytes, uint32_t staging) {
     fp_block block = {0};
@@ -33,11 +42,16 @@ fp_block fp_plan_block(const fp_kernel *kernel, const fastpair_gpu_info *gpu,
     if (block.warps > kernel->threads / 32) block.warps = kernel->threads / 32;
     if (!block.warps) return block;
     block.shared = FP_GPU_BLOCK_SHARED(resident_bytes, block.warps, warp_bytes);
-    fp_block_needs needs = {32 * block.warps, fp_register_limit(kernel->threads, 1), block.shared};
-    uint32_t each = fp_resident_blocks(gpu, &needs);
-    /* Whatever the model says, one block must run. */
-    block.resident = gpu->multiprocessors * (each ? each : 1);
+    count_resident(kernel, gpu, &block);
     return block;
+}
+
+fp_block fp_plan_both(const fp_kernel *kernel, const fastpair_gpu_info *gpu, fp_block one,
+                      fp_block other) {
+    fp_block both = {.warps = one.warps > other.warps ? one.warps : other.warps,
+                     .shared = one.shared > other.shared ? one.shared : other.shared};
+    if (both.warps) count_resident(kernel, gpu, &both);
+    return both;
 }
 
 /* Bytes of a warp's output buffer. Tokens of more than 16 bytes go in rounds, so the buffer need not

@@ -56,4 +56,9 @@ typedef struct fp_block {
 fp_block fp_plan_block(const fp_kernel *kernel, const fastpair_gpu_info *gpu,
                        uint32_t resident_bytes, uint32_t staging);
 
+/* Blocks that do for either of two dictionaries: with each they use as many of their warps as it has room
+ * for. A block of 0 warps stands for no dictionary. */
+fp_block fp_plan_both(const fp_kernel *kernel, const fastpair_gpu_info *gpu, fp_block one,
+                      fp_block other);
+
 #endif

@@ -186,17 +186,27 @@ static const char *run_staged(const emulated_variant *variant, device_chunk *con
     return error;
 }
 
-/* A launch of chunks with one status word. */
+/* Shared memory that a block needs with a dictionary, if so many of its warps work. */
+static uint32_t shared_with(const emulated_variant *variant, const fp_gpu_dict *head) {
+    uint32_t warp_bytes = FP_GPU_WARP_SHARED(variant->codes_per_lane, variant->code_bits,
+                                             variant->longest, head->staging);
+    return FP_GPU_BLOCK_SHARED(head->resident_bytes, head->warps, warp_bytes);
+}
+
+/* A launch of chunks with one status word. Each dictionary has work for fewer warps than the one before
+ * it, down to one; then for all again. */
 static const char *run_assembled(const emulated_variant *variant, device_chunk *const *chunks,
                                  uint32_t count, const device_grid *grid) {
     fp_gpu_span_launch *launch = (fp_gpu_span_launch *)parameters(FP_GPU_SPAN_LAUNCH_BYTES(count));
-    uint32_t warps = variant->threads / 32, resident = 0, staging = 0;
+    uint32_t warps = variant->threads / 32, working = warps, shared = 0;
     launch->dicts = UINT64_MAX;
     for (uint32_t i = 0; i < count; i++)
         if (device_address(chunks[i]->head) < launch->dicts)
             launch->dicts = device_address(chunks[i]->head);
     for (uint32_t i = 0; i < count; i++) {
-        const fp_gpu_dict *head = chunks[i]->head;
+        fp_gpu_dict *head = chunks[i]->head;
+        if (i && head != chunks[i - 1]->head) working = working > 1 ? working - 1 : warps;
+        head->warps = working;
         launch->spans[i] = chunks[i]->span;
         launch->spans[i].first_batch = launch->batches;
         launch->spans[i].dict =
@@ -204,19 +214,15 @@ static const char *run_assembled(const emulated_variant *variant, device_chunk *
         launch->batches += chunks[i]->batches;
         for (uint32_t s = i + 1; s-- > 0 && chunks[s]->head == head;)
             launch->spans[s].dict_end = launch->batches;
-        if (head->resident_bytes > resident) resident = head->resident_bytes;
-        if (head->staging > staging) staging = head->staging;
+        if (shared_with(variant, head) > shared) shared = shared_with(variant, head);
     }
     launch->spans[count].first_batch = launch->batches;
     launch->span_count = count;
     launch->blocks = grid->blocks ? grid->blocks : 1;
     launch->teams = grid->teams ? grid->teams : 1;
     launch->status = chunks[0]->work.status;
-    uint32_t warp_bytes =
-        FP_GPU_WARP_SHARED(variant->codes_per_lane, variant->code_bits, variant->longest, staging);
-    const char *error =
-        emulator_run(variant->kernel, launch, variant->threads, launch->blocks + grid->spare_blocks,
-                     1, FP_GPU_BLOCK_SHARED(resident, warps, warp_bytes));
+    const char *error = emulator_run(variant->kernel, launch, variant->threads,
+                                     launch->blocks + grid->spare_blocks, 1, shared);
     free(launch);
     return error;
 }

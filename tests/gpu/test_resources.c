@@ -1,6 +1,7 @@
-/* test_resources.c - the resource model against the paper's worked example, and each limit on its
- * own. */
+/* test_resources.c - the resource model against the paper's worked example, each limit on its own, and
+ * blocks that two dictionaries share. */
 #include "check.h"
+#include "gpu/plan.h"
 #include "gpu/resources.h"
 #include "gpu/staged.h"
 #include "gpus.h"
@@ -42,8 +43,29 @@ static void test_limits(void) {
     }
 }
 
+/* Blocks for two dictionaries have the warps of one and the shared memory of either, and as many run at
+ * once as that leaves. */
+static void test_shared_blocks(void) {
+    const fp_kernel *kernel = &fp_kernel_table()[FP_STAGED_KERNELS];
+    const fastpair_gpu_info *gpu = &gpus[H100];
+    const fp_block none = {0}, small = fp_plan_block(kernel, gpu, 16 << 10, 1600),
+                   large = fp_plan_block(kernel, gpu, 160 << 10, 6400);
+    CHECK(small.warps > large.warps && small.shared && large.shared);
+    fp_block both = fp_plan_both(kernel, gpu, large, small);
+    CHECK_EQ(both.warps, small.warps);
+    CHECK_EQ(both.shared, small.shared > large.shared ? small.shared : large.shared);
+    fp_block_needs needs = {32 * both.warps, fp_register_limit(kernel->threads, 1), both.shared};
+    uint32_t each = fp_resident_blocks(gpu, &needs);
+    CHECK_EQ(both.resident, gpu->multiprocessors * (each ? each : 1));
+    both = fp_plan_both(kernel, gpu, none, large);
+    CHECK(both.warps == large.warps && both.shared == large.shared &&
+          both.resident == large.resident);
+    CHECK_EQ(fp_plan_both(kernel, gpu, none, none).warps, 0);
+}
+
 int main(void) {
     test_paper_example();
     test_limits();
+    test_shared_blocks();
     return check_done();
 }

@@ -24,18 +24,21 @@ typedef struct assembled_part {
     uint32_t member, members;
 } assembled_part;
 
-DEVICE assembled_part assembled_my_part(const fp_gpu_span_launch *launch) {
-    uint32_t blocks = launch->blocks, teams = launch->teams, team = block_x() * teams / blocks;
-    uint32_t first = (team * blocks + teams - 1) / teams,
-             next = ((team + 1) * blocks + teams - 1) / teams;
-    /* What each block would have alone; the first `more` blocks have one batch more. */
-    uint32_t each = launch->batches / blocks, more = launch->batches % blocks;
-    assembled_part part;
-    part.first = first * each + least(first, more);
-    part.end = next * each + least(next, more);
-    part.member = block_x() - first;
-    part.members = next - first;
-    return part;
+/* The batches of a launch, divided among blocks: the first `more` blocks have `each` and one more. */
+typedef struct assembled_shares {
+    uint32_t each, more;
+} assembled_shares;
+
+/* Where a block's share begins. */
+DEVICE uint32_t assembled_begin(assembled_shares shares, uint32_t block) {
+    return block * shares.each + least(block, shares.more);
+}
+
+/* How many blocks' shares end at `batch` or before; `round_up`: begin before it. */
+DEVICE uint32_t assembled_blocks(assembled_shares shares, uint32_t batch, int round_up) {
+    uint32_t larger = shares.more * (shares.each + 1);
+    if (batch <= larger) return (batch + (round_up ? shares.each : 0)) / (shares.each + 1);
+    return shares.more + (batch - larger + (round_up ? shares.each - 1 : 0)) / shares.each;
 }
 
 /* The span that a batch is in. */
@@ -49,6 +52,40 @@ DEVICE uint32_t assembled_find(const fp_gpu_span_launch *launch, uint32_t batch)
             high = middle;
     }
     return low;
+}
+
+/* The first batch of the dictionary whose batches end at `dict_end`. */
+DEVICE uint32_t assembled_dict_begin(const fp_gpu_span_launch *launch, uint32_t dict_end) {
+    uint32_t low = 0, high = launch->span_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (launch->spans[middle].dict_end < dict_end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return launch->spans[low].first_batch;
+}
+
+/* Blocks of a team whose shares need one dictionary alone, the same, make up a smaller team. Blocks whose
+ * shares need several have nobody beside them, so that they need no more than these. */
+DEVICE assembled_part assembled_my_part(const fp_gpu_span_launch *launch) {
+    uint32_t blocks = launch->blocks, teams = launch->teams, team = block_x() * teams / blocks;
+    uint32_t first = (team * blocks + teams - 1) / teams,
+             next = ((team + 1) * blocks + teams - 1) / teams;
+    assembled_shares shares = {launch->batches / blocks, launch->batches % blocks};
+    uint32_t begin = assembled_begin(shares, block_x()),
+             end = assembled_begin(shares, block_x() + 1);
+    if (begin == end) return assembled_part{0, 0, 0, 1};
+    if (launch->spans[0].dict_end < launch->batches) {
+        uint32_t dict_end = launch->spans[assembled_find(launch, begin)].dict_end;
+        if (end > dict_end) return assembled_part{begin, end, 0, 1};
+        uint32_t dict_begin = assembled_dict_begin(launch, dict_end);
+        first = greatest(first, assembled_blocks(shares, dict_begin, 1));
+        next = least(next, assembled_blocks(shares, dict_end, 0));
+    }
+    return assembled_part{assembled_begin(shares, first), assembled_begin(shares, next),
+                          block_x() - first, next - first};
 }
 
 DEVICE fp_gpu_dict assembled_head(uint64_t dicts, uint32_t number) {
@@ -70,6 +107,7 @@ DEVICE fp_gpu_dict assembled_head(uint64_t dicts, uint32_t number) {
     head.staging = warp_same(rest.word[0]);
     head.further[0] = warp_same(rest.word[1]);
     head.further[1] = warp_same(rest.word[2]);
+    head.warps = warp_same(rest.word[3]);
     return head;
 }
 
@@ -217,17 +255,18 @@ DEVICE uint32_t assembled_run(const fp_gpu_span_launch *launch, uint32_t span, u
                               uint32_t step, uint32_t end, uint8_t *shared) {
     typedef assembled_shape<K, BITS, L, D, S> shape;
     typedef typename assembled_unit<S>::type unit;
-    uint32_t warps = threads_in_block() / 32, warp = warp_same(warp_in_block());
+    uint32_t warp = warp_same(warp_in_block());
     fp_gpu_dict head = assembled_head(launch->dicts, launch->spans[span].dict);
     assembled_dict dict = assembled_open<BITS, L>(&head, shared);
     uint32_t warp_bytes = FP_GPU_WARP_SHARED(K, BITS, L, head.staging);
     uint32_t buffers = head.resident_bytes + warp * warp_bytes;
     uint8_t *codes = shared + buffers;
-    uint8_t *next_run = shared + head.resident_bytes + warps * warp_bytes;
-    if (lane() < 4) shared_store4(codes + shape::batch_bytes + 4 * lane(), 0);
-    if (thread_in_block() == 0) shared_store4(next_run, warps);
+    uint8_t *next_run = shared + head.resident_bytes + head.warps * warp_bytes;
+    int is_idle = warp >= head.warps;
+    if (!is_idle && lane() < 4) shared_store4(codes + shape::batch_bytes + 4 * lane(), 0);
+    if (thread_in_block() == 0) shared_store4(next_run, head.warps);
     uint32_t mine = warp * shape::run, bad = 0, number = first + mine * step;
-    int is_there = number < end;
+    int is_there = number < end && !is_idle;
     assembled_batch next = assembled_batch();
     if (is_there) next = assembled_fetch<shape, BITS>(launch, number, &span, codes);
     block_sync(); /* the dictionary was written by all warps */

@@ -50,8 +50,9 @@ typedef struct fp_gpu_span {
 /* Spans in the order of first_batch, and one more after the last, whose first_batch is `batches`.
  *
  * Blocks work in teams: each team has a stretch of the batches, as long as it has blocks, and its
- * members take turns. With one dictionary there is one team, which goes through memory from one end
- * to the other; with many there are many, so that a block sees few of the dictionaries. */
+ * members take turns. With one dictionary and few chunks there is one team, which goes through memory
+ * from one end to the other. With several, blocks whose shares of the batches have the same
+ * dictionary are a team, and a block whose share has several is alone. */
 typedef struct fp_gpu_span_launch {
     /* Address of the status word that all spans share, or 0. A word per span would cost every batch
      * 1 to 2 % (docs/lab), so that columns with different words take different launches. */
@@ -82,7 +83,9 @@ typedef struct fp_gpu_dict {
     uint32_t staging;
     /* As in fp_resident. */
     uint32_t further[2];
-    uint32_t reserved;
+    /* Of a block: as many as have room for their buffers beside this dictionary. A launch of several
+     * dictionaries has the threads of the one with the most; the others are idle. */
+    uint32_t warps;
 } fp_gpu_dict;
 
 #define FP_GPU_DICT_UNIT 256u
