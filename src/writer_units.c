@@ -12,8 +12,10 @@
  * them. */
 #define MAX_RENUMBERINGS 4
 
-/* Of the file's bytes, copies of dictionaries may take this part. */
+/* Of the file's bytes, copies of dictionaries may take this part, and so many in all: a reader keeps each
+ * copy as a dictionary of its own. */
 #define COPIES_DIVISOR 128u
+#define MOST_COPIED    (4u << 20)
 
 /* The model that parses: the writer's own or the given one; NULL: all is stored. */
 static const fastpair_dictionary *model_in_force(const fastpair_writer *writer) {
@@ -190,21 +192,32 @@ static fastpair_status try_model(fastpair_writer *writer, uint32_t from, uint32_
     return status;
 }
 
-/* Writes the dictionary that was returned to once more, before its next chunk: whoever reads a row of
- * that chunk over a network gets both by one request. */
-static fastpair_status copy_dictionary(fastpair_writer *writer, fastpair_error *error) {
+/* Whether the dictionary that was returned to is worth a copy of so many bytes before a draft that is coded
+ * with it. The file must stay smaller than its rows, for fastpair_compress_bound. */
+static int may_copy(const fastpair_writer *writer, const fp_draft *draft, uint64_t bytes) {
+    const fp_file_out *file = &writer->file;
+    const fp_numbering *numbering = writer->regimes.present.numbering;
+    const uint64_t copied = writer->copied_bytes + bytes;
+    return fp_file_out_dictionary_end(file, numbering->number) > FP_READ_AT_OPENING &&
+           copied <= file->position / COPIES_DIVISOR && copied <= MOST_COPIED &&
+           file->position + bytes <= file->footer.decoded_bytes && covers(writer, draft) &&
+           fp_draft_saving(draft, packing_of(writer, numbering)) > 0;
+}
+
+/* Writes the dictionary that was returned to once more, before the draft, which is coded with it: whoever
+ * reads a row of that chunk over a network gets both by one request. */
+static fastpair_status copy_dictionary(fastpair_writer *writer, const fp_draft *draft,
+                                       fastpair_error *error) {
     const fp_settings *settings = &writer->settings;
-    fp_file_out *file = &writer->file;
     fp_regime *present = &writer->regimes.present;
     fp_buffer block = {0};
-    if (fp_file_out_dictionary_end(file, present->numbering->number) <= FP_READ_AT_OPENING)
-        return FASTPAIR_OK;
+    if (!may_copy(writer, draft, 0)) return FASTPAIR_OK;
     fastpair_status status = fp_dict_build(&present->numbering->dict, settings->alignment,
                                            &settings->allocator, &block, error);
-    if (!status && writer->copied_bytes + block.size <= file->position / COPIES_DIVISOR) {
+    if (!status && may_copy(writer, draft, block.size)) {
         writer->copied_bytes += block.size;
         memset(present->used, 0, FP_MAX_TOKENS);
-        status = fp_file_out_dictionary(file, &present->numbering->dict, &block,
+        status = fp_file_out_dictionary(&writer->file, &present->numbering->dict, &block,
                                         &present->numbering->number, error);
     }
     fp_buffer_close(&block, &settings->allocator);
@@ -222,10 +235,12 @@ static fastpair_status change_regime(fastpair_writer *writer, uint32_t from, uin
         fp_regimes_enter(&writer->regimes, *next, allocator);
     else
         fp_regimes_return(&writer->regimes, decision.which, allocator);
-    if (!status && decision.action == FP_RETURN) status = copy_dictionary(writer, error);
     if (status) return status;
     fp_flight_forget(&writer->flight, from, end);
-    return parse_until(writer, end, error);
+    status = parse_until(writer, end, error);
+    if (!status && decision.action == FP_RETURN)
+        status = copy_dictionary(writer, &writer->flight.drafts[from], error);
+    return status;
 }
 
 /* Sees to it that the best regime to be had is in force for drafts from .. end, which are
