@@ -35,3 +35,9 @@ void fp_tokens_cut(fp_tokens *tokens, uint32_t count) {
     memset(tokens->lengths + count, 0, tokens->count - count);
     tokens->count = count;
 }
+
+void fp_tokens_copy(const fp_tokens *from, fp_tokens *to) {
+    fp_tokens_cut(to, 256);
+    for (uint32_t id = 256; id < from->count; id++)
+        fp_tokens_add(to, fp_token(from, id), from->lengths[id]);
+}

@@ -45,6 +45,9 @@ static inline void fp_token_move(fp_tokens *tokens, uint32_t from, uint32_t to) 
 /* Forgets all tokens from id `count` on. */
 void fp_tokens_cut(fp_tokens *tokens, uint32_t count);
 
+/* Makes `to`, which has the same longest token, the same tokens. */
+void fp_tokens_copy(const fp_tokens *from, fp_tokens *to);
+
 /* Allocates the arrays and puts in the 256 single bytes. */
 fastpair_status fp_tokens_open(fp_tokens *tokens, uint32_t max_token,
                                const fastpair_allocator *allocator, fastpair_error *error);

@@ -9,6 +9,7 @@
  * codes the sample best. Refuses nothing but a lack of memory. */
 #include "train.h"
 
+#include "train_characters.h"
 #include "train_onpair.h"
 #include "train_prune.h"
 
@@ -62,6 +63,9 @@ static effort effort_for(const fp_code_space *space) {
     return spent;
 }
 
+/* Characters that a plan begins with may be this part of the tokens that fit. */
+#define CHARACTERS_SHARE 2u
+
 /* A part of a sample: the pieces from .. to. */
 static fp_sample sample_part(const fp_sample *sample, uint64_t from, uint64_t to) {
     fp_sample part = *sample;
@@ -73,17 +77,19 @@ static fp_sample sample_part(const fp_sample *sample, uint64_t from, uint64_t to
     return part;
 }
 
-/* Follows a plan; `tokens` has the single bytes. */
+/* Follows a plan; `tokens` has the single bytes and characters. */
 static fastpair_status follow(const plan *which, const fp_pruning *how, fp_tokens *tokens,
                               double *bits, fastpair_error *error) {
     const fp_sample *sample = how->sample;
     uint64_t most = (uint64_t)fp_learned_room(how->space) * which->over / 100;
     if (most > FP_MAX_TOKENS - 256) most = FP_MAX_TOKENS - 256;
+    const uint32_t characters = tokens->count - 256;
     fastpair_status status = FASTPAIR_OK;
     for (uint64_t pass = 0; pass < which->passes && !status; pass++) {
         const fp_sample part = sample_part(sample, sample->pieces * pass / which->passes,
                                            sample->pieces * (pass + 1) / which->passes);
-        status = fp_onpair_pass(&part, (uint32_t)most, how->poll, how->allocator, tokens, error);
+        const fp_onpair_quota wanted = {(uint32_t)most, pass ? 0 : characters};
+        status = fp_onpair_pass(&part, wanted, how->poll, how->allocator, tokens, error);
         if (status) break;
         const int is_last = pass + 1 == which->passes;
         fp_pruning now = *how;
@@ -105,8 +111,13 @@ fastpair_status fp_train_onpair(const fp_sample *sample, const fp_code_space *wh
     const int needs_bits = spent.plans[1].passes || space.level > 1;
     double least = 0;
     *tokens = (fp_tokens){0};
-    fastpair_status status = FASTPAIR_OK;
-    for (const plan *next = spent.plans; next < spent.plans + MAX_PLANS && next->passes; next++) {
+    fp_tokens characters;
+    fastpair_status status = fp_tokens_open(&characters, space.max_token, allocator, error);
+    if (!status)
+        status = fp_train_characters(sample, fp_learned_room(&space) / CHARACTERS_SHARE, allocator,
+                                     &characters, error);
+    for (const plan *next = spent.plans; !status && next < spent.plans + MAX_PLANS && next->passes;
+         next++) {
         const fp_pruning how = {.sample = sample,
                                 .parse_bytes = spent.parse_bytes,
                                 .drop = next->drop,
@@ -117,6 +128,7 @@ fastpair_status fp_train_onpair(const fp_sample *sample, const fp_code_space *wh
         fp_tokens made;
         double bits = 0;
         status = fp_tokens_open(&made, space.max_token, allocator, error);
+        if (!status) fp_tokens_copy(&characters, &made);
         if (!status) status = follow(next, &how, &made, needs_bits ? &bits : NULL, error);
         if (!status && (next == spent.plans || bits < least)) {
             fp_tokens worse = *tokens;
@@ -125,8 +137,8 @@ fastpair_status fp_train_onpair(const fp_sample *sample, const fp_code_space *wh
             least = bits;
         }
         fp_tokens_close(&made, allocator);
-        if (status) break;
     }
+    fp_tokens_close(&characters, allocator);
     if (status) fp_tokens_close(tokens, allocator);
     return status;
 }

@@ -222,12 +222,12 @@ static void read_sample(trainer_state *trainer) {
 }
 
 /* Sets how many tokens are wanted. */
-static void set_quota(trainer_state *trainer, uint32_t most) {
+static void set_quota(trainer_state *trainer, fp_onpair_quota wanted) {
     const fp_sample *sample = trainer->sample;
     token_quota *quota = &trainer->quota;
-    const uint64_t payable = 512 + sample->column_bytes / 256;
-    quota->capacity = most < 8 * payable ? most : (uint32_t)(8 * payable);
-    quota->payable = payable < most ? (uint32_t)payable : quota->capacity;
+    const uint64_t payable = 512 + sample->column_bytes / 256 + wanted.given;
+    quota->capacity = wanted.most < 8 * payable ? wanted.most : (uint32_t)(8 * payable);
+    quota->payable = payable < wanted.most ? (uint32_t)payable : quota->capacity;
     quota->goal = quota->payable;
     quota->made = trainer->progress.checked_made = trainer->trie.tokens->count - 256;
     trainer->progress.made_per_check = quota->goal / 64 < 8 ? 8 : quota->goal / 64;
@@ -235,7 +235,7 @@ static void set_quota(trainer_state *trainer, uint32_t most) {
     trainer->progress.next_check_at = trainer->progress.bytes_per_check;
 }
 
-fastpair_status fp_onpair_pass(const fp_sample *sample, uint32_t most, fp_poll *poll,
+fastpair_status fp_onpair_pass(const fp_sample *sample, fp_onpair_quota wanted, fp_poll *poll,
                                const fastpair_allocator *allocator, fp_tokens *tokens,
                                fastpair_error *error) {
     trainer_state trainer = {.sample = sample,
@@ -244,12 +244,12 @@ fastpair_status fp_onpair_pass(const fp_sample *sample, uint32_t most, fp_poll *
                              .pairs = fp_pair_table_for(sample->size),
                              .threshold = TWICE};
     const uint64_t slots = fp_pair_table_slots(&trainer.pairs);
-    fastpair_status status = fp_trie_open(&trainer.trie, tokens, most, allocator, error);
+    fastpair_status status = fp_trie_open(&trainer.trie, tokens, wanted.most, allocator, error);
     if (status) return status;
     trainer.pairs.slots = fp_allocate_zero(allocator, slots, sizeof *trainer.pairs.slots);
     if (trainer.pairs.slots) {
         for (uint32_t id = 256; id < tokens->count; id++) fp_trie_insert(&trainer.trie, id);
-        set_quota(&trainer, most);
+        set_quota(&trainer, wanted);
         read_sample(&trainer);
     } else {
         status = fp_fail_memory(error, slots * sizeof *trainer.pairs.slots);

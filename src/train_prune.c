@@ -173,12 +173,6 @@ static fastpair_status prune_to_fit(pruner *p, uint32_t percent, int weigh_at_en
     return status;
 }
 
-static void copy_tokens(const fp_tokens *from, fp_tokens *to) {
-    fp_tokens_cut(to, 256);
-    for (uint32_t id = 256; id < from->count; id++)
-        fp_tokens_add(to, fp_token(from, id), from->lengths[id]);
-}
-
 /* Tokens that were the best so far, and their size. */
 typedef struct best_tokens {
     fp_tokens tokens;
@@ -207,7 +201,7 @@ static fastpair_status try_to_fit(pruner *p, best_tokens *best, fastpair_error *
         const double bits = size_now(p);
         if (!best->bits || bits < best->bits) {
             best->bits = bits;
-            copy_tokens(p->tokens, &best->tokens);
+            fp_tokens_copy(p->tokens, &best->tokens);
         }
         const uint32_t learned = p->tokens->count - 256;
         if (next.code_bits == p->space.code_bits ||
@@ -236,7 +230,7 @@ static fastpair_status prune_for_size(pruner *p, double *bits, fastpair_error *e
     }
     p->pay_percent = PAID;
     if (!status && (!best.bits || !all_pay(p))) status = try_to_fit(p, &best, error);
-    if (!status) copy_tokens(&best.tokens, p->tokens);
+    if (!status) fp_tokens_copy(&best.tokens, p->tokens);
     *bits = best.bits;
     fp_tokens_close(&best.tokens, allocator);
     return status;
