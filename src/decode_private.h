@@ -108,10 +108,11 @@ typedef struct fp_squeeze {
 /* Tables of the AVX-512 loop for tokens of more than 16 bytes. It takes tokens as *bricks* of 16
  * bytes, the last of them padded. Bricks are numbered from 1 on, in 16 bits. Up to FP_MOST_DOUBLED of
  * them the numbers are doubled, so that an address needs no shift. */
-#define FP_BRICK        16u
-#define FP_MOST_BRICKS  (FP_MAX_TOKEN / FP_BRICK) /* of a token */
-#define FP_MOST_DOUBLED (UINT16_MAX / 2u)
-#define FP_MOST_LISTED  (UINT16_MAX - 1u) /* UINT16_MAX is above any number */
+#define FP_BRICK         16u
+#define FP_BRICK_PADDING 255u
+#define FP_MOST_BRICKS   (FP_MAX_TOKEN / FP_BRICK) /* of a token */
+#define FP_MOST_DOUBLED  (UINT16_MAX / 2u)
+#define FP_MOST_LISTED   (UINT16_MAX - 1u) /* UINT16_MAX is above any number */
 
 #define FP_PARTIAL_RANGES 3u
 

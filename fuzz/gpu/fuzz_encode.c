@@ -200,12 +200,12 @@ static void run_all(const uint8_t *data, size_t size, const fastpair_allocator *
     int is_right = are_right(&input, &t.view);
     fastpair_dictionary *trained = NULL, *wanted = NULL;
     if (wrong || other & 1) trained = train(&input, is_right, &options);
-    uint64_t *own;
+    uint64_t *own = NULL;
     fastpair_rows rows = is_right ? host_rows(&input, &t.view, &own) : t.view;
     fastpair_error error;
     DEMAND_OK(fastpair_dictionary_train(&rows, &options, &wanted, &error), &error);
     if (trained) demand_same(trained, wanted);
-    if (is_right) free(own);
+    free(own);
     options.codec = FASTPAIR_CODEC_AUTO, options.code_bits = options.max_token = 0;
     options.dictionary = wanted;
     if (wrong || less) {
