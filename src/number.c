@@ -126,7 +126,6 @@ static uint32_t place_runs(fp_dict *dict, const ranked *list, uint32_t count, ui
 /* Sorts the list, finds the least code width that holds it, and its runs. */
 static void place_codes(fp_dict *dict, ranked *list, uint32_t count) {
     qsort(list, count, sizeof *list, by_code_order);
-    /* Wider codes never have smaller classes, so the first width that fits is the least. */
     dict->code_bits = 1;
     while (dict->code_bits < 16 && (1u << dict->code_bits) < count) dict->code_bits++;
     for (;; dict->code_bits++) {
@@ -134,6 +133,10 @@ static void place_codes(fp_dict *dict, ranked *list, uint32_t count) {
         dict->code_slots = place_runs(dict, list, count, dict->class_shift);
         if (dict->code_slots <= 1u << dict->code_bits || dict->code_bits == 16) break;
     }
+    /* Where wider codes have smaller classes, narrower ones may have had too few slots, and these too many.
+     * The format wants no wider codes than slots need, so some slots without a token follow. */
+    const uint32_t narrower = 1u << (dict->code_bits - 1);
+    if (dict->code_bits > 1 && dict->code_slots <= narrower) dict->code_slots = narrower + 1;
 }
 
 /* ---------------------------------------------------------------- banks */

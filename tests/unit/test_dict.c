@@ -42,6 +42,7 @@ static uint64_t number(uint32_t hot_codes, fp_dict *dict) {
     if (fp_number_tokens(&input, &allocator, dict, code_of_id, NULL)) abort();
     CHECK_EQ(dict->tokens, tokens.count);
     CHECK(dict->code_slots <= 1u << dict->code_bits);
+    CHECK(dict->code_slots > 1u << (dict->code_bits - 1));
     for (uint32_t r = 0; r < dict->run_count; r++) {
         const fp_run *run = &dict->runs[r];
         CHECK_EQ(run->first_code % (1u << dict->class_shift), 0);
@@ -149,11 +150,36 @@ static void test_long_tokens(void) {
         }
 }
 
+/* What is written is read again, whatever the number of tokens. With tokens of up to 32 bytes 13-bit codes
+ * have no classes, and 12-bit ones have: where these leave too few slots, the wider codes have too many. */
+static void test_any_count(uint32_t max_token) {
+    for (uint32_t count = 3150; count <= 4250; count += count % 100 < 92 ? 50 : 3) {
+        fp_dict dict, again;
+        make_tokens(count, max_token, 1, 1000);
+        number(FASTPAIR_NO_HOT_CODES, &dict);
+        uint64_t size = fp_dict_block_size(&dict, 64);
+        uint8_t *bytes = calloc(size, 1);
+        fp_dict_write(&dict, 64, bytes);
+        fp_dict_block block = {.bytes = bytes, .size = size, .alignment = 64};
+        fastpair_error error = {0};
+        CHECK_EQ(fp_dict_read(&block, &allocator, &again, &error), FASTPAIR_OK);
+        CHECK_EQ(again.code_slots, dict.code_slots);
+        CHECK_EQ(again.tokens, count);
+        CHECK(again.bytes_size == dict.bytes_size &&
+              !memcmp(again.bytes, dict.bytes, (size_t)dict.bytes_size));
+        fp_dict_close(&again, &allocator);
+        fp_dict_close(&dict, &allocator);
+        free(bytes);
+    }
+}
+
 int main(void) {
     CHECK_EQ(fp_allocator_resolve(NULL, &allocator, NULL), FASTPAIR_OK);
     test_sizes();
     test_wishes();
     test_long_tokens();
+    for (uint32_t max_token = 8; max_token <= FP_MAX_TOKEN; max_token *= 2)
+        test_any_count(max_token);
     fp_tokens_close(&tokens, &allocator);
     return check_done();
 }
