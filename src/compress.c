@@ -131,9 +131,9 @@ typedef unsigned __int128 wide; /* sums of products of 64-bit numbers do not ove
  * 2. Codes and sidecars. A chunk is coded only if both sections are smaller than its bytes, and a
  *    dictionary is written only if the chunks at hand save more than its block takes. So codes,
  *    sidecars, stored bytes and dictionary blocks take at most B together. As each dictionary codes
- *    a chunk of its own, there are at most C of them. Copies of dictionaries are written only where
- *    all that is in the file, the copy included, takes no more than the rows so far: then their
- *    headers (5.) are not needed, and leave room for the entries of copies in the footer.
+ *    a chunk of its own, there are at most C of them. That is so of a copy, too, which the next chunk
+ *    is coded with; and a copy is written only where all that is in the file, the copy included,
+ *    takes no more than the rows so far.
  * 3. Row lengths. A chunk has a block per FP_LENGTH_BLOCK rows, the last of which may be partial: R
  *    / FP_LENGTH_BLOCK + C blocks. Each takes an entry, and per row at most the bits of the longest
  *    possible row, in whole words.

@@ -64,7 +64,7 @@ typedef struct fp_decode_starts {
 /* So many rows before the next one begin in bytes that are there. */
 #define FP_START_STEP 8u
 
-/* Somebody who looks at decoded bytes while they are in the first-level cache: called now and then,
+/* Somebody who looks at decoded bytes while they are in a near cache: called now and then,
  * with what was decoded since. What is not decoded in place is never shown. */
 typedef struct fp_decode_watch {
     void (*look)(void *context, const fp_decode_seen *seen);

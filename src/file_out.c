@@ -105,6 +105,11 @@ uint64_t fp_file_out_dictionary_end(const fp_file_out *file, uint32_t number) {
     return entries[number].position + entries[number].block_bytes;
 }
 
+uint64_t fp_file_out_dictionary_bytes(const fp_file_out *file, uint32_t number) {
+    const fp_dict_entry *entries = (const fp_dict_entry *)(const void *)file->dict_entries.data;
+    return entries[number].block_bytes;
+}
+
 void fp_file_out_use_tokens(fp_file_out *file, uint32_t number, uint32_t tokens) {
     fp_dict_entry *entries = (fp_dict_entry *)(void *)file->dict_entries.data;
     entries[number].tokens_in_use += tokens;

@@ -47,6 +47,9 @@ fastpair_status fp_file_out_dictionary(fp_file_out *file, const fp_dict *dict, f
 /* Where the block of dictionary `number` ends in the file. */
 uint64_t fp_file_out_dictionary_end(const fp_file_out *file, uint32_t number);
 
+/* How many bytes it has. */
+uint64_t fp_file_out_dictionary_bytes(const fp_file_out *file, uint32_t number);
+
 /* Adds to the tokens of dictionary `number` that occur in its chunks. */
 void fp_file_out_use_tokens(fp_file_out *file, uint32_t number, uint32_t tokens);
 

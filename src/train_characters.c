@@ -2,16 +2,13 @@
  *
  * A pass of training makes tokens of pairs, so a character becomes one only after its bytes were seen
  * as a pair often enough, and rare ones never do. Rows then have them in pieces, and whoever decodes
- * must look at each of these (docs/lab/text-check.md). The trick: characters are counted once, by their
- * number, and enter training as tokens that are as good as others; pruning drops those that do not
- * pay. Refuses nothing but a lack of memory. */
+ * must look at each of these (docs/lab/text-check.md). The trick: characters are counted by their
+ * number, once, in a table no larger than the greatest byte asks for. They enter training as tokens
+ * that are as good as others; pruning drops those that do not pay. Refuses nothing but a lack of
+ * memory. */
 #include "train_characters.h"
 
-#include "utf8.h"
-
 #include <stdlib.h>
-
-#define CHARACTERS 0x110000u
 
 /* Rarer characters are not worth a token, as it saves a code or two where it is used. */
 #define LEAST_SEEN 4u
@@ -42,6 +39,17 @@ static void count_piece(const uint8_t *bytes, uint32_t size, uint32_t *seen) {
     }
 }
 
+/* Characters of the sample have numbers below this, by its greatest byte; 0 if it is ASCII. */
+static uint32_t limit_of(const fp_sample *sample) {
+    uint8_t greatest = 0;
+    for (uint64_t i = 0; i < sample->size; i++)
+        greatest = sample->bytes[i] > greatest ? sample->bytes[i] : greatest;
+    return greatest < 0xc2   ? 0
+           : greatest < 0xe0 ? (greatest - 0xc0u + 1) << 6
+           : greatest < 0xf0 ? (greatest - 0xe0u + 1) << 12
+                             : (greatest - 0xf0u + 1) << 18;
+}
+
 static uint32_t write_character(uint32_t number, uint8_t *to) {
     const uint32_t length = number < 0x800 ? 2 : number < 0x10000 ? 3 : 4;
     for (uint32_t i = length - 1; i > 0; i--, number >>= 6)
@@ -50,30 +58,37 @@ static uint32_t write_character(uint32_t number, uint8_t *to) {
     return length;
 }
 
+/* The characters that are seen often enough, in order. Returns how many. */
+static uint32_t list_characters(const uint32_t *seen, uint32_t limit, character *characters) {
+    uint32_t count = 0;
+    for (uint32_t number = 0; number < limit; number++)
+        if (seen[number] >= LEAST_SEEN) characters[count++] = (character){number, seen[number]};
+    qsort(characters, count, sizeof *characters, by_frequency);
+    return count;
+}
+
 fastpair_status fp_train_characters(const fp_sample *sample, uint32_t most,
                                     const fastpair_allocator *allocator, fp_tokens *tokens,
                                     fastpair_error *error) {
-    if (!sample->is_text || fp_is_ascii(sample->bytes, sample->size)) return FASTPAIR_OK;
-    uint32_t *seen = fp_allocate_zero(allocator, CHARACTERS, sizeof *seen), found = 0;
-    if (!seen) return fp_fail_memory(error, CHARACTERS * sizeof *seen);
-    const uint8_t *piece = sample->bytes;
-    for (uint64_t i = 0; i < sample->pieces; piece += sample->lengths[i++])
-        count_piece(piece, sample->lengths[i], seen);
-    for (uint32_t number = 0; number < CHARACTERS; number++) found += seen[number] >= LEAST_SEEN;
-    character *characters = fp_allocate(allocator, found + 1u, sizeof *characters);
+    const uint32_t limit = sample->is_text ? limit_of(sample) : 0;
+    if (!limit) return FASTPAIR_OK;
+    /* Of a sample's bytes, LEAST_SEEN of two bytes each are a character that is listed. */
+    const uint64_t room = sample->size / (2 * LEAST_SEEN) + 1;
+    uint32_t *seen = fp_allocate_zero(allocator, limit, sizeof *seen);
+    character *characters = fp_allocate(allocator, room < limit ? room : limit, sizeof *characters);
     fastpair_status status = FASTPAIR_OK;
-    if (characters) {
-        uint32_t count = 0;
-        for (uint32_t number = 0; number < CHARACTERS; number++)
-            if (seen[number] >= LEAST_SEEN) characters[count++] = (character){number, seen[number]};
-        qsort(characters, count, sizeof *characters, by_frequency);
+    if (seen && characters) {
+        const uint8_t *piece = sample->bytes;
+        for (uint64_t i = 0; i < sample->pieces; piece += sample->lengths[i++])
+            count_piece(piece, sample->lengths[i], seen);
+        const uint32_t count = list_characters(seen, limit, characters);
         for (uint32_t i = 0; i < count && i < most; i++) {
             uint8_t bytes[4];
             const uint32_t length = write_character(characters[i].number, bytes);
             fp_tokens_add(tokens, bytes, length);
         }
     } else {
-        status = fp_fail_memory(error, (found + 1u) * sizeof *characters);
+        status = fp_fail_memory(error, limit * sizeof *seen);
     }
     fp_release(allocator, characters);
     fp_release(allocator, seen);

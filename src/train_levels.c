@@ -88,7 +88,7 @@ static fastpair_status follow(const plan *which, const fp_pruning *how, fp_token
     for (uint64_t pass = 0; pass < which->passes && !status; pass++) {
         const fp_sample part = sample_part(sample, sample->pieces * pass / which->passes,
                                            sample->pieces * (pass + 1) / which->passes);
-        const fp_onpair_quota wanted = {(uint32_t)most, pass ? 0 : characters};
+        const fp_onpair_quota wanted = {(uint32_t)most, characters};
         status = fp_onpair_pass(&part, wanted, how->poll, how->allocator, tokens, error);
         if (status) break;
         const int is_last = pass + 1 == which->passes;

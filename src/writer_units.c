@@ -211,7 +211,10 @@ static fastpair_status copy_dictionary(fastpair_writer *writer, const fp_draft *
     const fp_settings *settings = &writer->settings;
     fp_regime *present = &writer->regimes.present;
     fp_buffer block = {0};
-    if (!may_copy(writer, draft, 0)) return FASTPAIR_OK;
+    /* Where it lies already it has as many bytes, or fewer if it is cold. */
+    if (!may_copy(writer, draft,
+                  fp_file_out_dictionary_bytes(&writer->file, present->numbering->number)))
+        return FASTPAIR_OK;
     fastpair_status status = fp_dict_build(&present->numbering->dict, settings->alignment,
                                            &settings->allocator, &block, error);
     if (!status && may_copy(writer, draft, block.size)) {
